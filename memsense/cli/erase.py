@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memsense.cli.exits import confirm
 from memsense.cli.options import ChunkIds, Output, Selection, Yes, options_of
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, table, when
@@ -46,14 +47,14 @@ def erase(
         if everywhere:
             if parts != [f"user {selection.get('user_id')!r}"]:
                 raise typer.BadParameter("--all-namespaces takes --user, and no part of a memory")
-            _confirm(f"Erase {parts[0]} in every namespace for good?", yes=yes)
+            confirm(f"Erase {parts[0]} in every namespace for good?", yes=yes)
             receipts = memory.erasures.everywhere(selection["user_id"], by=selection.get("by"))
             if output != "table":
                 print_data(output, [receipt.as_dict() for receipt in receipts])
             else:
                 _print_receipts(receipts)
             return
-        _confirm(f"Erase {' of '.join(parts)} for good?", yes=yes)
+        confirm(f"Erase {' of '.join(parts)} for good?", yes=yes)
         receipt = memory.erase(**selection)
     if output != "table":
         print_data(output, receipt.as_dict())
@@ -81,7 +82,7 @@ def delete(
         # An unknown id is reported before anything is erased.
         for chunk in chunks:
             memory.get(chunk)
-        _confirm(f"Erase chunk {', '.join(map(str, chunks))} for good?", yes=yes)
+        confirm(f"Erase chunk {', '.join(map(str, chunks))} for good?", yes=yes)
         receipts: list[Receipt] = []
         for chunk in chunks:
             # The chunk before may have taken this one along.
@@ -120,12 +121,6 @@ def erasures(
         console().print("No receipts.")
     else:
         _print_receipts(receipts)
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    # The question goes to stderr, so that --json has the receipt alone.
-    if not yes:
-        typer.confirm(f"{question} It can't be undone.", abort=True, err=True)
 
 
 def _print_receipts(receipts: Sequence["Receipt"]) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from types import FrameType
 
+import typer
+
 from memsense.errors import (
     ConfigurationError,
     ConnectionFailedError,
@@ -120,3 +122,15 @@ def _not_ignored() -> list[signal.Signals]:
 def _handle(numbers: Iterable[signal.Signals], handler: EndingSignals) -> None:
     for number in numbers:
         signal.signal(number, handler)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is deleted for good; end the command with FAILED if the answer is no.
+
+    Args:
+        question: The question, without a remark that the answer is final.
+        yes: Don't ask.
+    """
+    # The question goes to stderr, so that --json has the receipt alone.
+    if not yes:
+        typer.confirm(f"{question} It can't be undone.", abort=True, err=True)

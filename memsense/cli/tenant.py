@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memsense.cli.app import new_app
-from memsense.cli.exits import FAILED
+from memsense.cli.exits import confirm
 from memsense.cli.options import Output, Yes
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table, when
@@ -103,7 +103,7 @@ def drop(ctx: typer.Context, name: Name, *, yes: Yes = False, output: Output = "
       memsense tenant suspend acme
       memsense tenant drop acme --yes --json > receipt.json
     """
-    _confirm(f"Delete tenant {name!r} with all of its memories for good?", yes=yes)
+    confirm(f"Delete tenant {name!r} with all of its memories for good?", yes=yes)
     with target_of(ctx).database() as url:
         _print(tenants.drop_tenant(url, name), output)
 
@@ -157,14 +157,9 @@ def move(
     It is suspended here, copied, and dropped here once it is there. After an error it is still
     here.
     """
-    _confirm(f"Move tenant {name!r} away from this database?", yes=yes)
+    confirm(f"Move tenant {name!r} away from this database?", yes=yes)
     with target_of(ctx).database() as url, TemporaryDirectory() as directory:
         _print(tenants.move_tenant(url, name, to, Path(directory, "tenant")), output)
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    if not yes and not typer.confirm(f"{question} It can't be undone.", err=True):
-        raise typer.Exit(FAILED)
 
 
 def _print(receipt: TenantReceipt, output: OutputForm) -> None:
