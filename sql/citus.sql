@@ -80,13 +80,14 @@ WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p') AND 
 ORDER BY c.relname;
 
 -- name: list_references
--- Which table refers to which other one.
+-- Which table refers to which other one; a partition's references are those of its table.
 SELECT DISTINCT child.relname::text, parent.relname::text
 FROM pg_constraint AS k
-JOIN pg_class AS child ON child.oid = k.conrelid
+LEFT JOIN pg_inherits AS i ON i.inhrelid = k.conrelid
+JOIN pg_class AS child ON child.oid = coalesce(i.inhparent, k.conrelid)
 JOIN pg_class AS parent ON parent.oid = k.confrelid
 WHERE k.contype = 'f' AND child.relnamespace = 'memsense'::regnamespace AND child.oid <> parent.oid
-  AND NOT child.relispartition AND NOT parent.relispartition
+  AND NOT parent.relispartition
 ORDER BY 1, 2;
 
 -- name: create_reference_table

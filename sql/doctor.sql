@@ -62,14 +62,14 @@ SELECT (SELECT max(dimension) FROM memsense.models) AS dimension;
 
 -- name: measure_node
 -- Bytes of a node: of tables with their indexes except HNSW, of HNSW indexes, and of recorded searches. A cluster's
--- nodes have shards of the tables, such as chunks_102008.
+-- nodes have shards of the tables and partitions, such as chunks_102008 or traces_2026_12_102400.
 SELECT jsonb_build_object(
     'bytes', coalesce(sum(m.table_bytes + m.other_bytes) FILTER (WHERE NOT m.is_trace), 0),
     'index_bytes', coalesce(sum(m.hnsw_bytes), 0),
     'trace_bytes', coalesce(sum(m.table_bytes + m.other_bytes) FILTER (WHERE m.is_trace), 0))
 FROM (
     SELECT
-        t.relname ~ '^(traces|packed_candidates)(_[0-9]+)?$' AS is_trace,
+        t.relname ~ '^(traces|packed_candidates)(_|$)' AS is_trace,
         pg_table_size(t.oid) AS table_bytes,
         coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE a.amname = 'hnsw'), 0) AS hnsw_bytes,
         coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE a.amname <> 'hnsw'), 0) AS other_bytes
@@ -304,6 +304,20 @@ LIMIT 1;
 -- name: count_old_traces
 SELECT count(*) AS traces, count(*) FILTER (WHERE recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s)) AS old
 FROM memsense.traces;
+
+-- name: find_last_months
+-- The end of the last month of each table that has partitions by month, and whether that is this month's end.
+SELECT p.table_name, max(p.ends_at) AS ends_at, max(p.ends_at) <= date_trunc('month', now(), 'UTC') + interval '1 month' AS is_due
+FROM (
+    SELECT
+        i.inhparent::regclass::text AS table_name,
+        substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)')::timestamptz AS ends_at
+    FROM pg_inherits AS i
+    JOIN pg_class AS c ON c.oid = i.inhrelid
+    WHERE c.relnamespace = 'memsense'::regnamespace AND pg_get_expr(c.relpartbound, c.oid) LIKE 'FOR VALUES FROM%%'
+) AS p
+GROUP BY p.table_name
+ORDER BY p.table_name;
 
 -- name: list_retired_scopes
 SELECT DISTINCT c.tenant_id, c.scope_id

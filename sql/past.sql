@@ -65,10 +65,11 @@ WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s
   AND p.chunk_id = given.chunk_id AND p.past_id = given.past_id;
 
 -- name: fetch_kept_since
--- Since when the namespace has kept its past; no row if it does not.
-SELECT changed_at
-FROM memsense.settings
-WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND name = 'history' AND value = '"on"';
+-- Since when the namespace has a past: since it keeps one, or since what was dropped; no row if it keeps none.
+SELECT greatest(s.changed_at, n.past_since)
+FROM memsense.settings AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.name = 'history' AND s.value = '"on"';
 
 -- name: find_scope_then
 -- The facts of a user's memory at that moment; its speakers are those who say something in it.

@@ -22,21 +22,22 @@ VALUES (
     %(namespace)s, %(user_id)s, %(question)s, %(searched)s, %(names)s, %(dates)s, %(lexemes)s, %(top_k)s,
     %(min_score)s, %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
     %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s, %(recalled_at)s
-);
+)
+RETURNING recorded_at;
 
 -- name: insert_candidates
 INSERT INTO memsense.packed_candidates (
     tenant_id, trace_id, rrf_k, rrf_weight, mmr_lambda, routes, weights, terms, scope_ids, chunk_ids, are_sessions,
     ranks, scores, memory_scores, term_shares, own_routes, final_scores, score_ranks, relevances, redundancies,
     rivals, steps, hit_ranks, shown_chunk_ids, supported, session_rrf_scores, turn_supports, supporting_turns,
-    best_turns, best_turn_rrf_scores
+    best_turns, best_turn_rrf_scores, recorded_at
 )
 VALUES (
     %(tenant_id)s, %(trace_id)s, %(rrf_k)s, %(rrf_weight)s, %(mmr_lambda)s, %(routes)s::text[], %(weights)s, %(terms)s::text[],
     %(scope_ids)s, %(chunk_ids)s, %(are_sessions)s, %(ranks)s, %(scores)s, %(memory_scores)s, %(term_shares)s,
     %(own_routes)s, %(final_scores)s, %(score_ranks)s, %(relevances)s, %(redundancies)s, %(rivals)s, %(steps)s,
     %(hit_ranks)s, %(shown_chunk_ids)s, %(supported)s, %(session_rrf_scores)s, %(turn_supports)s,
-    %(supporting_turns)s, %(best_turns)s, %(best_turn_rrf_scores)s
+    %(supporting_turns)s, %(best_turns)s, %(best_turn_rrf_scores)s, %(recorded_at)s
 );
 
 -- name: list_traces
@@ -80,6 +81,14 @@ SELECT
 FROM memsense.trace_candidates
 WHERE tenant_id = %(tenant_id)s AND trace_id = %(trace_id)s
 ORDER BY position;
+
+-- name: prune_candidates
+-- To be run before prune_traces, with the same moment.
+DELETE FROM memsense.packed_candidates AS p
+USING memsense.traces AS t
+WHERE p.tenant_id = %(tenant_id)s AND t.tenant_id = %(tenant_id)s AND t.namespace = %(namespace)s
+  AND t.recorded_at < now() - make_interval(secs => %(seconds)s)
+  AND p.trace_id = t.trace_id;
 
 -- name: prune_traces
 DELETE FROM memsense.traces

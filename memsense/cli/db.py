@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from memsense.cli import capacity
+from memsense.cli import capacity, partition
 from memsense.cli.app import new_app
 from memsense.cli.backup import back_up, restore
 from memsense.cli.exits import FAILED, interrupts_left_to_child
@@ -116,6 +116,7 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
 app.command("backup")(back_up)
 app.command("restore")(restore)
 app.command("capacity")(capacity.plan)
+app.command("partition")(partition.partition)
 
 
 @app.command("seal")

@@ -101,7 +101,7 @@ def lift_policies(bind: Any) -> None:
 
 def secure(bind: Any) -> None:
     """Put the policies on every table, and grant the roles their rights if the roles exist."""
-    run_text(bind, _securing())
+    run_text(bind, securing())
 
 
 def drop_policies(bind: Any) -> None:
@@ -113,7 +113,7 @@ def _security(part: str, **holes: str) -> str:
     return queries.fill(part, "security.sql", **holes)
 
 
-def _securing() -> str:
+def securing() -> str:
     """Return the statements for policies, for the functions of GIN indexes, and for rights."""
     is_served = _security("is_served")
     return "\n".join(
@@ -146,7 +146,7 @@ def make_roles(url: str) -> None:
     with connect(url) as connection, _creating_roles():
         _create_roles(connection)
         with connection.transaction():
-            connection.execute(queries.as_sql(_securing()))
+            connection.execute(queries.as_sql(securing()))
 
 
 def _create_roles(connection: Connection) -> None:
@@ -187,7 +187,7 @@ def seal(url: str, key: str, *, replaces: bool = False) -> None:
             )
         for name in ("drop_other_seals", "drop_this_seal", "add_seal")[not replaces :]:
             connection.execute(queries.query(name, "security.sql"), keys)
-        connection.execute(queries.as_sql(_securing()))
+        connection.execute(queries.as_sql(securing()))
 
 
 def unseal(url: str) -> None:
@@ -195,7 +195,7 @@ def unseal(url: str) -> None:
     with connect(url) as connection, database_errors(), connection.transaction():
         require_current(connection)
         connection.execute(queries.query("drop_seals", "security.sql"))
-        connection.execute(queries.as_sql(_securing()))
+        connection.execute(queries.as_sql(securing()))
 
 
 def list_unindexed(url: str) -> Sequence[str]:

@@ -11,6 +11,7 @@ from memsense.doctor.contents import (
     examine_jobs,
     examine_languages,
     examine_models,
+    examine_months,
     examine_retired,
     examine_tokens,
     examine_traces,
@@ -50,6 +51,7 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
     yield from examine_languages(connection)
     yield from examine_models(connection, expected)
     yield from examine_traces(connection, expected)
+    yield from examine_months(connection)
 
 
 def examine_tenant(pool: Pool, settings: Settings, embedder: Embedder) -> Report:

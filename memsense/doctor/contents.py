@@ -207,3 +207,16 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
             f" {expected.trace_days:g} days",
             remedy="run 'memsense trace prune'",
         )
+
+
+def examine_months(connection: Connection) -> Iterator[Finding]:
+    """Examine partitions by month: a table that has them needs one for the next month."""
+    for last in fetch_all(connection, "find_last_months", file=FILE, of=Named):
+        if last["is_due"]:
+            yield Finding(
+                check="partitions",
+                severity="warning",
+                text=f"{last['table_name']} has no partition from {last['ends_at']:%Y-%m-%d} on:"
+                " its rows will go into the default partition, from which they have to be deleted",
+                remedy="run 'memsense db partition', once a month",
+            )

@@ -313,5 +313,6 @@ def check_past(kept_since: datetime | None, as_of: datetime) -> None:
     if as_of < kept_since:
         raise ConfigurationError(
             f"the past is kept since {kept_since.isoformat(timespec='seconds')}, when the setting"
-            f" history was set: nothing is known of {as_of.isoformat(timespec='seconds')}"
+            " history was set or older history was dropped: nothing is known of"
+            f" {as_of.isoformat(timespec='seconds')}"
         )

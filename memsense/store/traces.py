@@ -12,7 +12,15 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill, numbered_query
-from memsense.db.rows import execute, execute_numbered, fetch_all, fetch_one, find_one, find_value
+from memsense.db.rows import (
+    execute,
+    execute_numbered,
+    fetch_all,
+    fetch_numbered,
+    fetch_one,
+    find_one,
+    find_value,
+)
 from memsense.store.conditions import exchanges_condition, select_strict
 from memsense.store.scopes import Namespace
 
@@ -203,7 +211,10 @@ def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidat
     values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
     execute(connection, "defer_commit", file=FILE)
     values["scope_id"] = find_value(connection, "find_traced_scope", values, FILE)
-    execute_numbered(connection, numbered_query("insert_trace", FILE), values)
+    # The candidates have their trace's time, so that both are in the partitions of one month.
+    [(values["recorded_at"],)] = fetch_numbered(
+        connection, numbered_query("insert_trace", FILE), values
+    )
     execute_numbered(connection, numbered_query("insert_candidates", FILE), values)
 
 
@@ -266,6 +277,7 @@ def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -
         "namespace": namespace.name,
         "seconds": 86400 * days,
     }
+    execute(connection, "prune_candidates", values, FILE)
     return execute(connection, "prune_traces", values, FILE)
 
 

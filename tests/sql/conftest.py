@@ -31,6 +31,7 @@ def database_url(shared_database_url: str) -> Generator[str]:
         tables = conn.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'memsense'"
             " AND tablename <> 'alembic_version' AND tablename NOT LIKE 'embeddings\\_%'"
+            " AND tablename NOT LIKE '%\\_default'"
         ).fetchall()
         names = sql.SQL(", ").join(sql.Identifier("memsense", name) for (name,) in tables)
         conn.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names))

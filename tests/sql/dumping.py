@@ -7,13 +7,14 @@ from psycopg import sql
 
 BASE_TABLES = (
     "SELECT c.relname FROM pg_class AS c"
-    " WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'r'"
+    " WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')"
+    " AND NOT c.relispartition"
     " AND c.relname <> 'alembic_version' ORDER BY c.relname"
 )
 
 
 def list_tables(conn: psycopg.Connection[Any]) -> list[str]:
-    """Return the names of memsense's tables and partitions."""
+    """Return the names of memsense's tables."""
     return [name for (name,) in conn.execute(BASE_TABLES).fetchall()]
 
 
@@ -41,7 +42,5 @@ def count_rows(conn: psycopg.Connection[Any]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for table in list_tables(conn):
         text = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("memsense", table))
-        name = "embeddings" if table.startswith("embeddings_") else table
-        [(rows,)] = conn.execute(text).fetchall()
-        counts[name] = counts.get(name, 0) + rows
+        [(counts[table],)] = conn.execute(text).fetchall()
     return counts

@@ -16,7 +16,8 @@ from memsense.db.queries import SQL_ROOT
 
 NOT_ON_A_TENANT = {
     *("citus.sql", "citus_session.sql", "demo.sql", "doctor.sql", "session.sql"),
-    *("security.sql", "tenants.sql"),  # an operator's, of one node or of all tenants
+    # An operator's, of one node or of all tenants.
+    *("security.sql", "tenants.sql", "partitions.sql"),
 }
 """What an operator's connection runs, and what names no table."""
 

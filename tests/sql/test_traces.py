@@ -224,9 +224,9 @@ def test_the_candidates_of_a_trace_are_one_row_found_by_its_key(
     (scan,) = [
         node
         for node in walk(plan[0][0]["Plan"])
-        if node.get("Relation Name") == "packed_candidates"
+        if node.get("Relation Name") == "packed_candidates_default"
     ]
-    assert scan["Index Name"] == "packed_candidates_pkey"
+    assert scan["Index Name"] == "packed_candidates_default_pkey"
     assert scan["Actual Rows"] * scan["Actual Loops"] == 1
 
 
