@@ -57,6 +57,10 @@ CROSS JOIN LATERAL (
 JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.chunk_id = last.chunk_id
 WHERE c.recorded_at > now() - interval '1 day';
 
+-- name: find_cache
+-- Bytes that the server expects its buffers and the system's cache to hold.
+SELECT pg_size_bytes(current_setting('effective_cache_size'));
+
 -- name: find_largest_dimension
 SELECT (SELECT max(dimension) FROM memsense.models) AS dimension;
 

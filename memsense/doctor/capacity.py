@@ -4,7 +4,7 @@ The bytes of an exchange are measured in the store where it is large enough; eve
 the bytes of a small store, are the measured figures of docs/guides/capacity.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Literal
@@ -14,8 +14,10 @@ from memsense.db import citus
 from memsense.db.connection import Connection
 from memsense.db.queries import query
 from memsense.db.rows import Named, fetch_one, fetch_value, fetch_values
+from memsense.db.tenants import FILE as TENANTS_FILE
 from memsense.db.tenants import operating
-from memsense.doctor.findings import FILE
+from memsense.doctor.findings import FILE, Finding
+from memsense.doctor.sizes import in_units
 from memsense.errors import InvalidInputError
 
 Advice = Literal["one machine", "read replicas", "a Citus cluster", "a larger machine"]
@@ -132,6 +134,34 @@ def measure_store(connection: Connection) -> Measured:
         **sizes,
         active_users=fetch_value(connection, "count_active_users", file=FILE),
         dimension=fetch_value(connection, "find_largest_dimension", file=FILE),
+    )
+
+
+def examine_capacity(connection: Connection) -> Iterator[Finding]:
+    """Compare the memory that active users need with what the server expects to have.
+
+    Yields nothing for a user who sees one tenant only, or without any user stored.
+    """
+    if connection.execute(query("find_held_user", TENANTS_FILE)).fetchone():
+        return
+    measured = measure_store(connection)
+    if not measured.users:
+        return
+    mean = ceil(measured.exchanges / measured.users)
+    memory = measured.active_users * mean * ACTIVE_BYTES
+    cache: int = fetch_value(connection, "find_cache", file=FILE)
+    exceeds = memory > cache
+    yield Finding(
+        check="capacity",
+        severity="warning" if exceeds else "info",
+        text=f"{measured.users:,} users with {mean:,} exchanges each take"
+        f" {in_units(measured.bytes + measured.index_bytes)}; searches of the"
+        f" {measured.active_users:,} who stored something within a day read {in_units(memory)},"
+        f" and effective_cache_size is {in_units(cache)}",
+        remedy="run 'memsense db capacity'; give the server more memory and"
+        " raise effective_cache_size to it"
+        if exceeds
+        else "",
     )
 
 

@@ -19,6 +19,7 @@ from memsense.db.rows import fetch_value
 from memsense.db.security import Standing, as_searching, find_standing
 from memsense.db.session import TenantConnection
 from memsense.doctor import repairs
+from memsense.doctor.capacity import examine_capacity
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
 from memsense.doctor.plan import are_words_indexed, examine_plan, find_largest_scope
@@ -57,6 +58,7 @@ def check_up(
             return make_report(findings)
         standing = find_standing(connection)
         findings += examine_security(connection, standing)
+        findings += examine_capacity(connection)
     with open_pool(
         url,
         min_size=1,

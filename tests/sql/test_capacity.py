@@ -187,3 +187,17 @@ def test_the_command_prints_a_table_or_json(database_url: str) -> None:
     fields = json.loads(CliRunner().invoke(root, [*command, "--json"]).stdout)
     assert (fields["disk"], fields["memory"]) == (22_119_000_000_000, 160_000_000_000)
     assert fields["load"]["users"] == 1_000_000
+
+
+def test_the_doctor_compares_the_active_users_with_the_servers_cache(database_url: str) -> None:
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            assert list(capacity.examine_capacity(connection)) == []
+            fill(memory)
+            [finding] = capacity.examine_capacity(connection)
+            assert finding.severity == "info"
+            assert " who stored something within a day read " in finding.text
+            connection.execute("SET effective_cache_size = '8kB'")
+            [finding] = capacity.examine_capacity(connection)
+            assert finding.severity == "warning"
+            assert "memsense db capacity" in finding.remedy
