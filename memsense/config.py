@@ -207,7 +207,10 @@ class Settings(BaseModel):
     trace_days: float = Field(
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
     )
-
+    metering: bool = Field(
+        default=False,
+        description="count calls by tenant, namespace, user, verb and day (memsense tenant usage)",
+    )
     telemetry_text: bool = Field(
         default=False, description="include questions and memories in spans of OpenTelemetry"
     )

@@ -187,6 +187,38 @@ read_timeout = Checker(Timeout, TIMEOUT)
 
 # Decorators --------------------------------------------------------------------------------------
 
+COUNTED = {
+    "Memory": "",
+    "UserMemory": "",
+    "HistoriesResource": "histories.",
+    "ItemsResource": "items.",
+}
+"""Classes whose calls are counted where metering is on, with the prefix of their verbs."""
+
+
+def _counted(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a method that is counted by the meter of its object's context, if that has one.
+
+    A method of a class that is not in COUNTED is returned as it is. A call counts for the user of a
+    view, else for the one that it names.
+    """
+    owner, _, name = function.__qualname__.rpartition(".")
+    if owner not in COUNTED:
+        return function
+    verb = COUNTED[owner] + name
+    method = cast("Callable[..., R]", function)
+
+    @wraps(function)
+    def counted(self: Any, *args: Any, **kwargs: Any) -> R:
+        context = self._context
+        meter = context.meter
+        if meter is None:
+            return method(self, *args, **kwargs)
+        user_id = getattr(self, "user_id", None) or kwargs.get("user_id")
+        return meter.count(context.settings, verb, user_id, method, (self, *args), kwargs)
+
+    return cast("Callable[P, R]", counted)
+
 
 def unknown_argument(name: str, names: Iterable[str]) -> UnknownArgumentError:
     """Return the error for an argument that a method does not have, with the nearest name."""
@@ -243,7 +275,7 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
 
     plain = [it.replace(annotation=plain_type(it.annotation)) for it in parameters.values()]
     cast("Any", checked).__signature__ = signature.replace(parameters=plain)
-    return checked
+    return _counted(checked)
 
 
 def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
@@ -286,4 +318,4 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
             return run_in_time(lambda: function(*args, **kwargs), limit)
         return function(*args, **kwargs)
 
-    return named
+    return _counted(named)

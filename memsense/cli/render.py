@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import typer
@@ -90,8 +90,8 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 
 
 def as_plain(value: object) -> object:
-    """Return a time or a path as a text; raise TypeError for other values that JSON lacks."""
-    if isinstance(value, datetime):
+    """Return a time, day or path as a text; raise TypeError for other values that JSON lacks."""
+    if isinstance(value, date):  # a datetime is one
         return value.isoformat()
     if isinstance(value, Path):
         return str(value)

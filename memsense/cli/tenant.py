@@ -13,8 +13,9 @@ from memsense.cli.options import Output, Yes
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
-from memsense.db import tenants
+from memsense.db import tenants, usage
 from memsense.db.tenants import TenantReceipt
+from memsense.db.usage import UsageBy
 from memsense.errors import ConfigurationError
 
 app = new_app(
@@ -67,6 +68,66 @@ def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
         add_row(rows, it, count, size.bytes[it])
     add_row(rows, "all", sum(size.rows.values()), total)
     console().print(rows)
+
+
+@app.command("usage")
+def show_usage(
+    ctx: typer.Context,
+    name: Name,
+    *,
+    days: Annotated[
+        int,
+        typer.Option("--days", metavar="N", min=1, help="UTC days to sum, today's included."),
+    ] = 30,
+    by: Annotated[UsageBy, typer.Option("--by", help="What to sum by.")] = "user",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of rows.")
+    ] = 20,
+    prune: Annotated[
+        int | None,
+        typer.Option(
+            "--prune", metavar="DAYS", min=0, help="Delete older sums of calls instead of listing."
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Show the calls of a tenant and what its users store, or delete old sums of calls.
+
+    \b
+      memsense tenant usage acme --days 7
+      memsense tenant usage acme --by verb
+      memsense tenant usage acme --prune 400
+
+    Calls are those of processes with MEMSENSE_METERING=1. By user, the largest is first, with
+    active exchanges, chunks of any status, and the bytes of chunks, embeddings and token vectors;
+    that reads all of the tenant's rows.
+    """
+    with target_of(ctx).database() as url:
+        if prune is not None:
+            since, count = usage.prune_usage(url, name, days=prune)
+            if output != "table":
+                print_data(output, {"tenant": name, "since": since, "deleted": count})
+            else:
+                typer.echo(f"tenant {name!r}: {count} sums of calls before {since} deleted")
+            return
+        measured = usage.measure_usage(url, name, days=days, by=by, limit=limit)
+    stored = ("exchanges", "chunks", "bytes") if by == "user" else ()
+    if output != "table":
+        names = ("name", "calls", "failures", "mean_ms", *stored)
+        rows = [{column: getattr(it, column) for column in names} for it in measured.rows]
+        total = {column: getattr(measured.total, column) for column in names[1:4]}
+        print_data(output, {**asdict(measured), "total": total, "rows": rows}, rows)
+        return
+    numbers = ("calls", "failures", "mean ms", *stored)
+    listed = table(by, *numbers, right=numbers)
+    for it in (*measured.rows, measured.total):
+        mean = "-" if it.mean_ms is None else f"{it.mean_ms:.1f}"
+        sizes = [getattr(it, column) for column in stored]
+        cells = ["" if size is None else size for size in sizes]
+        add_row(
+            listed, "-" if it.name is None else plain(it.name), it.calls, it.failures, mean, *cells
+        )
+    console().print(listed)
 
 
 @app.command("suspend")

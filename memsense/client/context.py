@@ -28,6 +28,7 @@ from memsense.text.secrets import clean
 from memsense.types import EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
+    from memsense.client.metering import CallMeter
     from memsense.client.place import Place
     from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
@@ -65,11 +66,13 @@ class Context:
         extractor: "EntityExtractor | None" = None,
         reranker: Reranker | None = None,
         make_worker: "Callable[[Context], BackgroundThread]",
+        meter: "CallMeter | None" = None,
     ) -> None:
         """Take over open connections.
 
         Models that are passed win over those that the settings name. `make_worker` makes the
-        worker of this process, when the first job is left to it.
+        worker of this process, when the first job is left to it. `meter` is that of another context
+        over the same connections; without one, calls are counted if the settings say so.
         """
         self._place = place
         self.pool = place.pool
@@ -84,15 +87,26 @@ class Context:
         self._given_extractor = extractor
         self._given_reranker = reranker
         self._make_worker = make_worker
+        self._owns_meter = meter is None and settings.metering
+        if self._owns_meter:
+            from memsense.client.metering import CallMeter
+
+            meter = CallMeter(place.pool)
+        self.meter = meter
         self._namespace: store.Namespace | None = None
         self._tuned: tuple[store.Namespace, Profile] | None = None
 
     def close(self) -> None:
-        """Write waiting traces and close; the embedded server stops after its last user."""
+        """Write waiting traces and counted calls, and close.
+
+        The embedded server stops after its last user.
+        """
         telemetry.unwatch_jobs(self)
         if "background" in self.__dict__:
             self.background.close()
         self.recorder.close()
+        if self.meter is not None and self._owns_meter:
+            self.meter.close()
         self._place.close()
 
     def for_tenant(self, tenant: str) -> "Context":
@@ -111,6 +125,7 @@ class Context:
             extractor=self._given_extractor,
             reranker=self._given_reranker,
             make_worker=self._make_worker,
+            meter=self.meter,
         )
         other.embedders = self.embedders.apart()
         other.known_keys = self.known_keys
@@ -127,6 +142,7 @@ class Context:
             tagger=self._given_tagger,
             extractor=self._given_extractor,
             make_worker=self._make_worker,
+            meter=self.meter,
         )
         other.embedders = self.embedders.apart()
         return other

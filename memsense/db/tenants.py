@@ -74,7 +74,7 @@ class TenantReceipt:
     by: str
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
     """A column of a table; an identity's numbers come from the table's own sequence."""
 
     name: str
@@ -91,13 +91,13 @@ def list_tenants(url: str) -> list[Tenant]:
 def find_tenant(url: str, name: str) -> Tenant:
     """Return a tenant; raise NotFoundError if there is none of this name."""
     with operating(url) as connection:
-        return _require(connection, name)
+        return require_tenant(connection, name)
 
 
 def measure_tenant(url: str, name: str) -> TenantSize:
     """Return the rows and bytes of a tenant by table. Reads all of its rows."""
     with operating(url) as connection:
-        tenant = _require(connection, name)
+        tenant = require_tenant(connection, name)
         rows: dict[str, int] = {}
         sizes: dict[str, int] = {}
         for table in _list_tables(connection):
@@ -113,11 +113,11 @@ def suspend_tenant(url: str, name: str, *, resume: bool = False) -> Tenant:
     Requests by access keys are refused at once, other processes notice within half a minute.
     """
     with operating(url) as connection:
-        _require(connection, name)
+        require_tenant(connection, name)
         now = None if resume else datetime.now(UTC)
         values = {"name": name, "suspended_at": now}
         connection.execute(query("set_suspended", FILE), values)
-        return _require(connection, name)
+        return require_tenant(connection, name)
 
 
 def drop_tenant(url: str, name: str) -> TenantReceipt:
@@ -126,7 +126,7 @@ def drop_tenant(url: str, name: str) -> TenantReceipt:
     Raises ConflictError unless it is suspended: processes that use it would write anew.
     """
     with operating(url) as connection:
-        tenant = _require(connection, name)
+        tenant = require_tenant(connection, name)
         if tenant.suspended_at is None:
             raise ConflictError(
                 f"tenant {name!r} is in use; suspend it first: memsense tenant suspend {name}"
@@ -150,11 +150,11 @@ def back_up_tenant(url: str, name: str, path: Path) -> TenantReceipt:
         ZipFile(part, "w", ZIP_DEFLATED) as archive,
     ):
         connection.execute(sql.SQL("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-        tenant = _require(connection, name)
+        tenant = require_tenant(connection, name)
         tables = [it for it in _list_tables(connection) if it not in SHARED]
-        columns: dict[str, Sequence[_Column]] = {}
+        columns: dict[str, Sequence[Column]] = {}
         for table in tables:
-            columns[table] = _list_columns(connection, table)
+            columns[table] = list_columns(connection, table)
             statement = query("copy_out", FILE).format(
                 columns=_join([sql.Identifier(it.name) for it in columns[table]]),
                 table=sql.Identifier(table),
@@ -198,7 +198,7 @@ def restore_tenant(url: str, path: Path, name: str | None = None) -> TenantRecei
         if _fetch(connection, name):
             raise ConflictError(f"there is a tenant {name!r} already; give another --name")
         connection.execute(query("ensure_tenant"), {"name": name})
-        tenant = _require(connection, name)
+        tenant = require_tenant(connection, name)
         _announce(connection, tenant)
         models = _map_models(connection, manifest["models"])
         tables = _list_tables(connection)
@@ -244,6 +244,20 @@ def operating(url: str) -> Generator[Connection]:
             yield connection
 
 
+def require_tenant(connection: Connection, name: str) -> Tenant:
+    """Return a tenant over an open connection; raise NotFoundError if there is none."""
+    rows = _fetch(connection, name)
+    if not rows:
+        raise NotFoundError(f"no tenant {name!r}; see 'memsense tenant list'")
+    return rows[0]
+
+
+def list_columns(connection: Connection, table: str) -> list[Column]:
+    """Return the columns of a table, without generated ones."""
+    rows = connection.execute(query("list_columns", FILE), {"table": table}).fetchall()
+    return [Column(*row) for row in rows]
+
+
 def _fetch(connection: Connection, name: str | None) -> list[Tenant]:
     cursor = connection.cursor(row_factory=dict_row)
     rows = cursor.execute(query("list_tenants", FILE), {"name": name}).fetchall()
@@ -254,13 +268,6 @@ def _fetch(connection: Connection, name: str | None) -> list[Tenant]:
     counted = cursor.execute(query("count_tenants", FILE), values).fetchall()
     counts = {row["tenant_id"]: row for row in counted}
     return [Tenant(**{**_EMPTY, **counts.get(row["tenant_id"], {}), **row}) for row in rows]
-
-
-def _require(connection: Connection, name: str) -> Tenant:
-    rows = _fetch(connection, name)
-    if not rows:
-        raise NotFoundError(f"no tenant {name!r}; see 'memsense tenant list'")
-    return rows[0]
 
 
 def _announce(connection: Connection, tenant: Tenant) -> None:
@@ -276,11 +283,6 @@ def _list_tables(connection: Connection) -> list[str]:
     return citus.in_order([name for (name,) in rows], references)
 
 
-def _list_columns(connection: Connection, table: str) -> list[_Column]:
-    rows = connection.execute(query("list_columns", FILE), {"table": table}).fetchall()
-    return [_Column(*row) for row in rows]
-
-
 def _bring_in(  # noqa: PLR0917 (one caller)
     connection: Connection,
     archive: ZipFile,
@@ -290,7 +292,7 @@ def _bring_in(  # noqa: PLR0917 (one caller)
     models: Mapping[int, int],
 ) -> int:
     """Store a table's rows under the tenant's and the models' numbers here; return how many."""
-    columns = {it.name: it for it in _list_columns(connection, table)}
+    columns = {it.name: it for it in list_columns(connection, table)}
     fields = [columns[name] for name in names]
     incoming = _join(
         [sql.SQL("{} " + it.type).format(sql.Identifier(it.name)) for it in fields]  # pyright: ignore[reportArgumentType]

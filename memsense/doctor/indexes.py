@@ -52,6 +52,7 @@ INDEXES: Mapping[str, str] = {
     "jobs_due": "jobs",
     "jobs_chunk": "jobs",
     "access_keys_pkey": "access_keys",
+    "calls_pkey": "calls",
     "items_pkey": "items",
     "items_tenant_id_namespace_id_collection_path_key_key": "items",
     "items_expires_at": "items",

@@ -8,9 +8,9 @@ from embedders import HashingEmbedder
 from servers import with_user
 from typer.testing import CliRunner
 
-from memsense import MemSense
+from memsense import MemSense, load_settings
 from memsense.cli.app import root
-from memsense.db import tenants
+from memsense.db import tenants, usage
 from memsense.db.migrate import upgrade
 from memsense.errors import SchemaError
 from memsense.store.items import (
@@ -78,6 +78,29 @@ def test_a_tenant_is_measured_copied_dropped_and_restored(
         assert after == before
         memory.add(SAID, user_id="bo", session_id="s")
         assert len(memory.search("Lisbon", user_id="bo")) == 1
+
+
+def test_calls_are_added_reported_left_to_nobody_and_pruned(database_url: str) -> None:
+    settings = load_settings(metering=True)
+    for tenant in ("acme", "other", "acme"):
+        with MemSense.open(
+            database_url, embedder=HashingEmbedder(), tenant=tenant, settings=settings
+        ) as memory:
+            memory.add(SAID, user_id="ada", session_id="s")
+            memory.search("Lisbon", user_id="ada")
+    for tenant, times in (("acme", 2), ("other", 1)):
+        by_verb = usage.measure_usage(database_url, tenant, by="verb").rows
+        assert [(it.name, it.calls) for it in by_verb] == [("add", times), ("search", times)]
+        [ada] = usage.measure_usage(database_url, tenant).rows
+        assert (ada.name, ada.calls, ada.exchanges, ada.chunks) == ("ada", 2 * times, 1, 1)
+        assert ada.bytes
+    with MemSense.open(database_url, embedder=HashingEmbedder(), tenant="acme") as memory:
+        memory.erase(user_id="ada")
+    [nobody] = usage.measure_usage(database_url, "acme").rows
+    assert (nobody.name, nobody.calls, nobody.bytes) == (None, 4, 0)
+    assert usage.prune_usage(database_url, "acme", days=0)[1] == 2
+    assert usage.measure_usage(database_url, "acme").rows == []
+    assert usage.measure_usage(database_url, "other").total.calls == 2
 
 
 def test_a_user_without_rights_is_told_what_a_superuser_must_run(unspread_url: str) -> None:

@@ -33,6 +33,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "token_vectors": "false",
         "prepared_statements": "false",
         "require_policies": "true",
+        "metering": "true",
         "telemetry_text": "true",
         "auto_index": "true",
         "embed": "later",
@@ -51,7 +52,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert chosen == ("openai", "llm", "cross-encoder")
     assert (settings.embedding_dimension, settings.trace_sample) == (768, 0.5)
     assert settings.token_vectors is False
-    assert settings.auto_index is True
+    assert (settings.auto_index, settings.metering) == (True, True)
     assert (settings.prepared_statements, settings.require_policies) == (False, True)
     assert (settings.embed, settings.worker, settings.job_attempts) == ("later", "on", 7)
     assert settings.embedding_api_keys == {"https://host/v1": "secret"}
