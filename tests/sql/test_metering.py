@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -394,8 +395,14 @@ def test_calls_go_with_their_tenant_and_come_back_with_its_archive(
         ("default", None, "stats"): (1, 0),
     }
     tenants.restore_tenant(database_url, tmp_path / "acme")
-    assert usage.measure_usage(database_url, "acme") == before
-    assert [it.name for it in before.rows] == ["ada", None]
+    after = usage.measure_usage(database_url, "acme")
+    assert after.total == before.total
+    assert [it.name for it in after.rows] == ["ada", None]
+    # On a Citus cluster the restored rows took 1,219 bytes where the original ones took 1,210.
+    assert after.rows[0].bytes == pytest.approx(before.rows[0].bytes, rel=0.02)
+    assert [replace(it, bytes=0) for it in after.rows] == [
+        replace(it, bytes=0) for it in before.rows
+    ]
 
 
 # Reports -----------------------------------------------------------------------------------------
