@@ -133,6 +133,17 @@ class TestServer:
 END_CONNECTIONS = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s"
 
 
+def end_connections(url: str) -> int:
+    """End every other connection to the database, as a restart does; return their number."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def _execute(node: str, statement: sql.Composed) -> None:
     with psycopg.connect(node, autocommit=True) as connection:
         connection.execute(statement)

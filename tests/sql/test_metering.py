@@ -19,7 +19,7 @@ import pytest
 from embedders import HashingEmbedder
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from test_outages import end_connections
+from servers import end_connections
 from test_row_security import as_app
 from wire import counting_wire
 

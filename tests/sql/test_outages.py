@@ -20,6 +20,7 @@ import pytest
 from counting import assert_counted
 from embedders import HashingEmbedder, Vectors
 from psycopg import sql
+from servers import end_connections
 
 from memsense import MemSense
 from memsense.config import Settings
@@ -44,17 +45,6 @@ PATIENCE = 60
 
 def say(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
-
-
-def end_connections(url: str) -> int:
-    """End every other connection to the database, as a restart does; return their number."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute(
-            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def fill_pool(memory: MemSense) -> None:

@@ -251,8 +251,9 @@ def test_an_add_reads_few_rows_of_a_store_that_was_never_analysed(module_databas
         pairs = list(find_pairs(conn, scope, list(newest)))
         after = conn.execute(reads).fetchone() or (0,)
     assert pairs
-    # A scan of the memory for each of eight words; joined with itself it would be 22,500 rows.
-    assert after[0] - before[0] < 10 * 150
+    # A scan of the memory for each of eight words, some more on PostgreSQL 16; joined with itself
+    # it would be 22,500 rows.
+    assert after[0] - before[0] < 20 * 150
 
 
 def test_a_weak_link_lifts_above_the_best_candidates_alone(
