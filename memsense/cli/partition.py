@@ -55,11 +55,11 @@ def partition(
     if output != "table":
         print_data(output, asdict(report))
         return
-    rows = table("table", "partition", "from", "to", "")
+    rows = table("partition", "from", "to", "")
     news = {it.name: "created" for it in report.created}
     for it in report.partitions:
         begins, ends = (f"{at:%Y-%m-%d}" if at else "" for at in (it.begins_at, it.ends_at))
-        add_row(rows, it.table, it.name, begins, ends, news.get(it.name, ""))
+        add_row(rows, it.name, begins or "the other months", ends, news.get(it.name, ""))
     to = console()
     to.print(rows)
     for it in report.dropped:
