@@ -165,7 +165,8 @@ def split_statements(text: str) -> list[str]:
 _COMMENT = re.compile(r"--[^\n]*")
 _TOKEN = re.compile(r"\$\$.*?\$\$|'[^']*'|--[^\n]*|;", re.DOTALL)
 _CREATE_TABLE = re.compile(
-    r"CREATE TABLE (?P<name>memsense\.[a-z_]+) \((?P<body>.*?)\n\)", re.DOTALL
+    r"CREATE TABLE (?P<name>memsense\.[a-z_]+) \((?P<body>(?:(?!\n\)|CREATE TABLE).)*+)\n\)",
+    re.DOTALL,
 )
 _ALTER_TABLE = re.compile(r"(?:--[^\n]*\n)*ALTER TABLE memsense\.[a-z_]+\s")
 _NEXT_CHANGE = re.compile(r",\n +(?=(?:ADD|DROP) )")

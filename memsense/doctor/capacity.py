@@ -13,7 +13,7 @@ from memsense.config import Settings
 from memsense.db import citus
 from memsense.db.connection import Connection
 from memsense.db.queries import query
-from memsense.db.rows import Named, fetch_one, fetch_value, fetch_values
+from memsense.db.rows import Named, fetch_one, fetch_value, fetch_values, find_value
 from memsense.db.tenants import FILE as TENANTS_FILE
 from memsense.db.tenants import operating
 from memsense.doctor.findings import FILE, Finding
@@ -142,7 +142,7 @@ def examine_capacity(connection: Connection) -> Iterator[Finding]:
 
     Yields nothing for a user who sees one tenant only, or without any user stored.
     """
-    if connection.execute(query("find_held_user", TENANTS_FILE)).fetchone():
+    if find_value(connection, "find_held_user", file=TENANTS_FILE):
         return
     measured = measure_store(connection)
     if not measured.users:

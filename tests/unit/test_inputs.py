@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -164,9 +165,10 @@ def test_a_text_is_cleaned() -> None:
 )
 def test_a_search_says_which_argument_is_wrong(options: Mapping[str, Any], words: str) -> None:
     search: Any = Memory.search
+    # Arguments are checked before the memory is used: only its meter is asked for.
+    unused = SimpleNamespace(_context=SimpleNamespace(meter=None))
     with pytest.raises(InvalidInputError, match=words):
-        # Arguments are checked before the memory is used: none is needed.
-        search(None, **{"query": "tea", "user_id": "ada", **options})
+        search(unused, **{"query": "tea", "user_id": "ada", **options})
 
 
 def test_numbers_of_another_library_are_numbers() -> None:
