@@ -309,20 +309,6 @@ LIMIT 1;
 SELECT count(*) AS traces, count(*) FILTER (WHERE recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s)) AS old
 FROM memsense.traces;
 
--- name: find_last_months
--- The end of the last month of each table that has partitions by month, and whether that is this month's end.
-SELECT p.table_name, max(p.ends_at) AS ends_at, max(p.ends_at) <= date_trunc('month', now(), 'UTC') + interval '1 month' AS is_due
-FROM (
-    SELECT
-        i.inhparent::regclass::text AS table_name,
-        substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)')::timestamptz AS ends_at
-    FROM pg_inherits AS i
-    JOIN pg_class AS c ON c.oid = i.inhrelid
-    WHERE c.relnamespace = 'memsense'::regnamespace AND pg_get_expr(c.relpartbound, c.oid) LIKE 'FOR VALUES FROM%%'
-) AS p
-GROUP BY p.table_name
-ORDER BY p.table_name;
-
 -- name: list_retired_scopes
 SELECT DISTINCT c.tenant_id, c.scope_id
 FROM memsense.chunks AS c

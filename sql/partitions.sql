@@ -3,16 +3,18 @@
 -- Parameters:
 --   table      name of a partitioned table
 --   cutoff     rows of before this time go
---   seconds    age at which rows go
 --   begins_at  the first month that may get a partition
 
 -- name: limit_waiting
 -- A new or dropped partition locks its table for a moment. Whoever waits for the lock holds up all that come after.
 SET LOCAL lock_timeout = '5s';
 
--- name: find_cutoff
--- Now and the cutoff, by the server's clock.
-SELECT now(), now() - make_interval(secs => %(seconds)s);
+-- name: wait_for_turn
+-- Two calls at once would create the same partitions.
+SELECT pg_advisory_xact_lock(7305771462);
+
+-- name: find_now
+SELECT now();
 
 -- name: list_partitions
 -- The partitions of a table by month, the default one first.

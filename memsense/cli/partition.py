@@ -41,8 +41,8 @@ def partition(
       memsense db partition --keep-traces 90 --keep-events 730 --yes
 
     Run it once a month as the tables' owner. It drops a month when all of it is older than the
-    limit, at once and for all tenants; rows of before the first month are deleted. Without a limit
-    everything stays. Memory itself is never dropped.
+    limit, at once and for all tenants; older rows without a month of their own are deleted. Without
+    a limit everything stays. Memory itself is never dropped.
     """
     limits = {"traces": keep_traces, "events": keep_events, "history": keep_history}
     keep = {kind: days for kind, days in limits.items() if days is not None}

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from psycopg import sql
 
@@ -13,10 +13,17 @@ from memsense.db.connection import Connection
 from memsense.db.migrate import require_current, securing
 from memsense.db.queries import as_sql, query
 from memsense.db.tenants import operating
+from memsense.errors import InvalidInputError
 
 FILE = "partitions.sql"
 
 Growing = Literal["traces", "events", "history"]
+
+MOST_AHEAD = 60
+"""Months that one call may prepare."""
+
+MOST_DAYS = 36_500
+"""The largest age, in days, above which rows may go: a century."""
 
 
 class _Table(NamedTuple):
@@ -70,6 +77,16 @@ def list_partitions(connection: Connection) -> list[Partition]:
     ]
 
 
+def list_ending(connection: Connection) -> list[Partition]:
+    """Return the last month of each table that has months, but none after the current one."""
+    [after_this, _] = _list_months(_find_now(connection), 2)
+    last: dict[str, Partition] = {}
+    for it in list_partitions(connection):
+        if it.ends_at is not None:
+            last[it.table] = it  # sorted by month
+    return [it for it in last.values() if it.ends_at is not None and it.ends_at <= after_this]
+
+
 def partition(
     url: str, *, ahead: int = 3, keep: Mapping[Growing, float] | None = None
 ) -> PartitionReport:
@@ -77,18 +94,29 @@ def partition(
 
     The first call makes partitions from the next month on. If the default partition has rows of a
     month already, that month gets none. Each kind is removed in one transaction, and all months are
-    created in one.
+    created in one. Of two calls at once, the second waits for the first.
 
     Args:
         url: Address of the database, as the tables' owner or a superuser.
-        ahead: Number of months after the current one that have partitions afterwards.
-        keep: Age in days above which rows go. A partition is dropped when its whole month is
-            older; rows of the default partition are deleted. Default: everything stays.
+        ahead: Number of months after the current one that have partitions afterwards, 0 to 60.
+        keep: Age in days, 0 to 36,500, above which rows of a kind go. A partition is dropped when
+            its whole month is older; rows of the default partition are deleted. Default: everything
+            stays.
 
     Raises:
+        InvalidInputError: If a number is outside its range or a kind is unknown; nothing was done.
         ConfigurationError: If the user may see one tenant only.
         LockTimeoutError: If others held a table's lock for 5 s; run the call again.
     """
+    if not 0 <= ahead <= MOST_AHEAD:
+        raise InvalidInputError(f"ahead: {ahead} is not a number from 0 to {MOST_AHEAD}")
+    for kind, days in (keep or {}).items():
+        if kind not in _TABLES:
+            raise InvalidInputError(f"keep: {kind!r} is none of {', '.join(get_args(Growing))}")
+        if not 0 <= days <= MOST_DAYS:
+            raise InvalidInputError(
+                f"keep: {days:g} is not a number of days from 0 to {MOST_DAYS:,}"
+            )
     report = PartitionReport()
     for kind, days in (keep or {}).items():
         with operating(url) as connection:
@@ -108,6 +136,7 @@ def partition(
 def _begin(connection: Connection) -> None:
     require_current(connection)
     connection.execute(query("limit_waiting", FILE))
+    connection.execute(query("wait_for_turn", FILE))
     if citus.is_spread(connection):
         connection.execute(query("prepare_session", citus.FILE))
 
@@ -120,44 +149,46 @@ def _list_of(connection: Connection, table: _Table) -> list[Partition]:
     ]
 
 
+def _find_now(connection: Connection) -> datetime:
+    [(now,)] = connection.execute(query("find_now", FILE)).fetchall()
+    return now
+
+
 def _remove(connection: Connection, kind: Growing, days: float, report: PartitionReport) -> None:
-    values = {"seconds": 86400 * days}
-    [(_, cutoff)] = connection.execute(query("find_cutoff", FILE), values).fetchall()
+    cutoff = _find_now(connection) - timedelta(days=days)
     removed = 0
+    months_of: list[Partition] = []
     # Rows first: dropping a partition locks its table until the transaction ends.
     for table in _TABLES[kind]:
-        for it in _list_of(connection, table):
-            if it.ends_at is None:
-                statement = query("delete_older", FILE).format(
-                    partition=sql.Identifier(it.name), column=sql.Identifier(table.column)
-                )
-                count = connection.execute(statement, {"cutoff": cutoff}).rowcount
-                report.deleted[table.name] = count
-                removed += count
-    for table in _TABLES[kind]:
-        for it in _list_of(connection, table):
-            if it.ends_at is not None and it.ends_at <= cutoff:
-                statement = query("drop_partition", FILE).format(partition=sql.Identifier(it.name))
-                connection.execute(statement)
-                report.dropped.append(it)
-                removed += 1
+        [default, *months] = _list_of(connection, table)
+        months_of += months
+        statement = query("delete_older", FILE).format(
+            partition=sql.Identifier(default.name), column=sql.Identifier(table.column)
+        )
+        count = connection.execute(statement, {"cutoff": cutoff}).rowcount
+        report.deleted[table.name] = count
+        removed += count
+    for it in months_of:
+        if it.ends_at is not None and it.ends_at <= cutoff:
+            statement = query("drop_partition", FILE).format(partition=sql.Identifier(it.name))
+            connection.execute(statement)
+            report.dropped.append(it)
+            removed += 1
     if kind == "history" and removed:
         connection.execute(query("set_past_since", FILE), {"cutoff": cutoff})
 
 
 def _create(connection: Connection, table: _Table, ahead: int) -> list[Partition]:
-    existing = _list_of(connection, table)
-    [default] = [it.name for it in existing if it.ends_at is None]
-    [(now, _)] = connection.execute(query("find_cutoff", FILE), {"seconds": 0}).fetchall()
-    months = _list_months(now, ahead + 1)
+    [default, *existing] = _list_of(connection, table)
+    months = _list_months(_find_now(connection), ahead + 1)
     months_in_use = {it.begins_at for it in existing}
     statement = query("list_taken_months", FILE).format(
-        partition=sql.Identifier(default), column=sql.Identifier(table.column)
+        partition=sql.Identifier(default.name), column=sql.Identifier(table.column)
     )
     rows = connection.execute(statement, {"begins_at": months[0]}).fetchall()
     months_in_use |= {month for (month,) in rows}
     properties = connection.execute(
-        query("list_default_properties", FILE), {"partition": default}
+        query("list_default_properties", FILE), {"partition": default.name}
     ).fetchall()
     created: list[Partition] = []
     for begins_at, ends_at in pairwise(months):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from memsense.db.connection import Connection
+from memsense.db.partitions import list_ending
 from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value, fetch_values
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.text.scripts import segment_scripts
@@ -211,12 +212,11 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
 
 def examine_months(connection: Connection) -> Iterator[Finding]:
     """Examine partitions by month: a table that has them needs one for the next month."""
-    for last in fetch_all(connection, "find_last_months", file=FILE, of=Named):
-        if last["is_due"]:
-            yield Finding(
-                check="partitions",
-                severity="warning",
-                text=f"{last['table_name']} has no partition from {last['ends_at']:%Y-%m-%d} on:"
-                " its rows will go into the default partition, from which they have to be deleted",
-                remedy="run 'memsense db partition', once a month",
-            )
+    for last in list_ending(connection):
+        yield Finding(
+            check="partitions",
+            severity="warning",
+            text=f"memsense.{last.table} has no partition from {last.ends_at:%Y-%m-%d} on:"
+            " its rows will go into the default partition, from which they have to be deleted",
+            remedy="run 'memsense db partition', once a month",
+        )

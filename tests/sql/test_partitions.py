@@ -1,13 +1,16 @@
 """Months of traces, events and history: created ahead, filled, and dropped when they are old."""
 
 import json
+import math
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.json import Jsonb
 from servers import TestServer
 from typer.testing import CliRunner
 
@@ -15,7 +18,12 @@ from memsense import MemSense
 from memsense.cli.app import root
 from memsense.db.partitions import list_partitions, partition
 from memsense.doctor.contents import examine_months
-from memsense.errors import ConfigurationError, LockTimeoutError, NotFoundError
+from memsense.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    LockTimeoutError,
+    NotFoundError,
+)
 
 TABLES = {"packed_candidates", "traces", "events", "past_chunks"}
 
@@ -53,15 +61,19 @@ def begin_of(months: int) -> datetime:
 
 
 def age(conn: psycopg.Connection[Any], days: int) -> None:
-    """Make all that is stored in these tables so many days older."""
-    for table in TABLES:
-        column = "until" if table == "past_chunks" else "recorded_at"
-        conn.execute(
-            sql.SQL("UPDATE {} SET {} = {} - make_interval(days => %s)").format(
-                sql.Identifier("memsense", table), sql.Identifier(column), sql.Identifier(column)
-            ),
-            [days],
-        )
+    """Make all that is stored in these tables so many days older.
+
+    Each time is a constant of its own statement: a cluster takes no other for these columns.
+    """
+    for name in TABLES:
+        table = sql.Identifier("memsense", name)
+        column = sql.Identifier("until" if name == "past_chunks" else "recorded_at")
+        read = sql.SQL("SELECT DISTINCT {} FROM {}").format(column, table)
+        for (at,) in conn.execute(read).fetchall():
+            conn.execute(
+                sql.SQL("UPDATE {} SET {} = %s WHERE {} = %s").format(table, column, column),
+                [at - timedelta(days=days), at],
+            )
 
 
 def use(memory: MemSense) -> int:
@@ -112,7 +124,7 @@ def test_a_month_without_room_waits_for_the_next(
     use(memory)
     ahead = (begin_of(1) - datetime.now(UTC)).days + 2
     conn.execute(
-        "UPDATE memsense.events SET recorded_at = now() + make_interval(days => %s)", [ahead]
+        "UPDATE memsense.events SET recorded_at = %s", [datetime.now(UTC) + timedelta(days=ahead)]
     )
     report = partition(database_url, ahead=2)
     assert {it.begins_at for it in report.created if it.table == "events"} == {begin_of(2)}
@@ -120,6 +132,34 @@ def test_a_month_without_room_waits_for_the_next(
         begin_of(1),
         begin_of(2),
     }
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"ahead": -1}, "ahead: -1 is not a number from 0 to 60"),
+        ({"ahead": 61}, "ahead: 61 is not a number from 0 to 60"),
+        ({"keep": {"events": -1}}, "keep: -1 is not a number of days from 0 to 36,500"),
+        ({"keep": {"events": math.nan}}, "keep: nan is not a number of days"),
+        ({"keep": {"events": 1e9}}, r"keep: 1e\+09 is not a number of days"),
+        ({"keep": {"chunks": 30}}, "keep: 'chunks' is none of traces, events, history"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused(
+    database_url: str, conn: psycopg.Connection[Any], asked: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        partition(database_url, **asked)
+    assert {it.begins_at for it in list_partitions(conn)} == {None}
+
+
+def test_calls_at_once_take_turns(database_url: str, memory: MemSense) -> None:
+    use(memory)
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(partition, database_url, keep={"events": 0}) for _ in range(4)]
+        reports = [call.result() for call in calls]
+    assert sorted(len(report.created) for report in reports) == [0, 0, 0, 3 * len(TABLES)]
+    assert sum(report.deleted["events"] > 0 for report in reports) == 1
 
 
 def make_old_months(conn: psycopg.Connection[Any], *numbers: int) -> None:
@@ -178,11 +218,12 @@ def test_no_search_claims_to_know_a_past_that_was_dropped(
     database_url: str, conn: psycopg.Connection[Any], memory: MemSense
 ) -> None:
     use(memory)
-    conn.execute("UPDATE memsense.settings SET changed_at = now() - interval '90 days'")
-    conn.execute("UPDATE memsense.chunks SET recorded_at = recorded_at - interval '80 days'")
+    long_ago = datetime.now(UTC) - timedelta(days=80)
+    conn.execute("UPDATE memsense.settings SET changed_at = %s", [long_ago - timedelta(days=10)])
+    conn.execute("UPDATE memsense.chunks SET recorded_at = %s", [long_ago])
     conn.execute(
-        "UPDATE memsense.past_chunks SET chunk = chunk"
-        " || jsonb_build_object('recorded_at', now() - interval '80 days')"
+        "UPDATE memsense.past_chunks SET chunk = chunk || %s",
+        [Jsonb({"recorded_at": long_ago.isoformat()})],
     )
     age(conn, 50)
     then = datetime.now(UTC) - timedelta(days=60)
