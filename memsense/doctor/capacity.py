@@ -72,6 +72,11 @@ class Measured:
     trace_bytes: int
     dimension: int | None
 
+    @property
+    def mean_exchanges(self) -> int:
+        """Exchanges of a user, rounded up; 0 without users."""
+        return ceil(self.exchanges / self.users) if self.users else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
@@ -147,7 +152,7 @@ def examine_capacity(connection: Connection) -> Iterator[Finding]:
     measured = measure_store(connection)
     if not measured.users:
         return
-    mean = ceil(measured.exchanges / measured.users)
+    mean = measured.mean_exchanges
     memory = measured.active_users * mean * ACTIVE_BYTES
     cache: int = fetch_value(connection, "find_cache", file=FILE)
     exceeds = memory > cache
@@ -190,7 +195,7 @@ def plan_capacity(
     if users is None:
         users = measured.users
     if exchanges is None:
-        exchanges = ceil(measured.exchanges / measured.users) if measured.users else 0
+        exchanges = measured.mean_exchanges
     if active_users is None:
         share = measured.active_users / measured.users if measured.users else 1.0
         active_users = ceil(users * share)
