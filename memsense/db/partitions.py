@@ -115,7 +115,7 @@ def partition(
             raise InvalidInputError(f"keep: {kind!r} is none of {', '.join(get_args(Growing))}")
         if not 0 <= days <= MOST_DAYS:
             raise InvalidInputError(
-                f"keep: {days:g} is not a number of days from 0 to {MOST_DAYS:,}"
+                f"keep {kind}: {days:g} is not a number of days from 0 to {MOST_DAYS:,}"
             )
     report = PartitionReport()
     for kind, days in (keep or {}).items():

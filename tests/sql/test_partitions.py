@@ -139,9 +139,9 @@ def test_a_month_without_room_waits_for_the_next(
     [
         ({"ahead": -1}, "ahead: -1 is not a number from 0 to 60"),
         ({"ahead": 61}, "ahead: 61 is not a number from 0 to 60"),
-        ({"keep": {"events": -1}}, "keep: -1 is not a number of days from 0 to 36,500"),
-        ({"keep": {"events": math.nan}}, "keep: nan is not a number of days"),
-        ({"keep": {"events": 1e9}}, r"keep: 1e\+09 is not a number of days"),
+        ({"keep": {"events": -1}}, "keep events: -1 is not a number of days from 0 to 36,500"),
+        ({"keep": {"events": math.nan}}, "keep events: nan is not a number of days"),
+        ({"keep": {"events": 1e9}}, r"keep events: 1e\+09 is not a number of days"),
         ({"keep": {"chunks": 30}}, "keep: 'chunks' is none of traces, events, history"),
     ],
 )
