@@ -1,5 +1,7 @@
 """The embedded server stops, dies or can't start; a commit's answer never arrives."""
 
+# pyright: reportPrivateUsage=false
+
 import logging
 import os
 import signal
@@ -8,7 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psutil
 import psycopg
@@ -43,6 +45,16 @@ def stop_server(data_dir: Path) -> None:
 
 def connect(data_dir: Path) -> psycopg.Connection[Any]:
     return psycopg.connect(EmbeddedServer(data_dir).url, autocommit=True)
+
+
+def slow_down_commits(connection: psycopg.Connection[Any], change: LiteralString) -> None:
+    """Make the commit of each such change take a second, until `public.linger` is dropped."""
+    connection.execute(
+        "CREATE FUNCTION public.linger() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;"
+        f" CREATE CONSTRAINT TRIGGER at_commit AFTER {change}"
+        " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.linger()"
+    )
 
 
 @pytest.mark.parametrize("end", [stop_server, kill_server])
@@ -202,13 +214,8 @@ def test_after_a_crash_nobody_trusts_the_number_of_a_transaction(
 ) -> None:
     open_memory()
     with connect(data_dir) as connection:
-        connection.execute(
-            "CREATE TABLE public.witness (n int);"
-            " CREATE FUNCTION public.linger() RETURNS trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;"
-            " CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON public.witness"
-            " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.linger()"
-        )
+        connection.execute("CREATE TABLE public.witness (n int)")
+        slow_down_commits(connection, "INSERT ON public.witness")
     tries: list[int] = []
 
     def work(connection: Connection) -> str:
@@ -239,12 +246,7 @@ def test_a_score_that_a_crash_met_while_it_was_committed_is_moved_once(
     memory = open_memory()
     [chunk] = memory.add(say("I drink tea."), user_id="ada", session_id="s")
     with connect(data_dir) as connection:
-        connection.execute(
-            "CREATE FUNCTION public.linger() RETURNS trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;"
-            " CREATE CONSTRAINT TRIGGER at_commit AFTER UPDATE ON memsense.chunks"
-            " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.linger()"
-        )
+        slow_down_commits(connection, "UPDATE ON memsense.chunks")
     threading.Timer(0.5, kill_server, (data_dir,)).start()
     assert memory.promote(chunk.chunk_id, key=key) == pytest.approx(0.65)
     if key is not None:
@@ -252,6 +254,28 @@ def test_a_score_that_a_crash_met_while_it_was_committed_is_moved_once(
     assert [event.kind for event in memory.history(chunk.chunk_id)] == ["added", "promoted"]
     with connect(data_dir) as connection:
         connection.execute("DROP FUNCTION public.linger CASCADE")
+
+
+def test_counts_of_calls_that_a_crash_met_while_they_were_committed_are_not_written_twice(
+    open_memory: OpenMemory, data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = open_memory(metering=True)
+    memory.add(say("I drink tea."), user_id="ada", session_id="s")
+    with connect(data_dir) as connection:
+        slow_down_commits(connection, "INSERT ON memsense.calls")
+    meter = memory._context.meter
+    assert meter is not None
+    threading.Timer(0.5, kill_server, (data_dir,)).start()
+    meter.flush()
+    assert "may be lost" in caplog.text
+    memory.search("tea", user_id="ada")  # starts the server
+    with connect(data_dir) as connection:
+        connection.execute("DROP FUNCTION public.linger CASCADE")
+    meter.flush()
+    with connect(data_dir) as connection:
+        counted = connection.execute("SELECT verb, calls FROM memsense.calls").fetchall()
+    assert counted == [("search", 1)]
+    assert meter.lost == 1
 
 
 def test_an_outcome_that_nobody_can_tell_is_said(open_memory: OpenMemory, data_dir: Path) -> None:
