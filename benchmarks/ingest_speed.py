@@ -86,7 +86,7 @@ def main() -> None:
         log = Path(directory) / "log.jsonl"
         turns = read_turns(options.file, is_beam=options.beam, conversations=options.conversations)
         write_log(turns, log)
-        own = None if options.url else EmbeddedServer(Path(directory) / "server")
+        own = None if options.url else EmbeddedServer(Path(directory))
         with own or nullcontext():
             server_url = own.url if own else options.url
             for number in range(options.rounds):

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.embed.base import Vectors, check_texts, check_vectors
-from memsense.embed.runtime import CPU, check_file, import_untyped, open_session, usable_cores
+from memsense.embed.runtime import (
+    CPU,
+    check_file,
+    import_untyped,
+    lower_priority,
+    open_session,
+    usable_cores,
+)
 from memsense.embed.tokens import (
     Passage,
     QuestionTokens,
@@ -38,6 +45,9 @@ UNKNOWN_WORD = [101, 100, 102]  # [CLS] [UNK] [SEP]: symbols newer than the toke
 # take a fifth longer than one, whose numbers stay in the cache.
 BATCH_TOKENS = 640
 """Tokens that a processor reads in one run."""
+
+BULK_TEXTS = 64
+"""Texts of a call from which on it is bulk work, such as an ingest: no live turn has so many."""
 
 ACCELERATOR_TOKENS = 16_384
 """Tokens in one run where something else than the processor runs the model."""
@@ -77,7 +87,8 @@ class OnnxEmbedder:
     on the texts that are embedded together with it. Safe to use from several threads.
 
     Each run of the model takes one core. One text, such as a question, leaves the others to the
-    rest of the machine; the runs of many texts share all of them.
+    rest of the machine; the runs of many texts share all of them. From 64 texts on, as in an
+    ingest, they let other threads of the machine go first (on Linux).
 
     Args:
         threads: Number of runs at a time; by default one for each usable core.
@@ -251,12 +262,18 @@ class OnnxEmbedder:
         # The longest rows first, so that no core is left alone with one of them at the end.
         batches = list(_make_batches(rows, self._batch_tokens))[::-1]
         workers = min(self._runs_at_once, len(batches))
-        if workers < 2:  # noqa: PLR2004
+        is_bulk = len(rows) >= BULK_TEXTS
+        if workers < 2 and not is_bulk:  # noqa: PLR2004
             for places in batches:
                 run(places)
             return
-        # Threads of this call alone: a pool that is kept would not outlive a fork.
-        with ThreadPoolExecutor(workers, thread_name_prefix="memsense-embed") as pool:
+        # Threads of this call alone: a pool that is kept would not outlive a fork. Those of bulk
+        # work use cores that are idle, and let searches go first.
+        with ThreadPoolExecutor(
+            workers,
+            thread_name_prefix="memsense-embed",
+            initializer=lower_priority if is_bulk else None,
+        ) as pool:
             for _ in pool.map(run, batches):
                 pass
 

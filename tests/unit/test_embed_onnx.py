@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import threading
@@ -15,7 +16,8 @@ from memsense.client.models import open_named_embedder
 from memsense.config import load_settings
 from memsense.embed import OnnxEmbedder, Passage, open_embedder
 from memsense.embed import onnx as onnx_module
-from memsense.embed.runtime import open_session
+from memsense.embed.onnx import BULK_TEXTS
+from memsense.embed.runtime import BULK_NICENESS, open_session
 from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputError
 
 LONG = "The lighthouse keeper writes down every ship that passes the northern cape. " * 40
@@ -136,10 +138,13 @@ class CountingSession:
         self.within = within
         self.shapes: list[tuple[int, ...]] = []
         self.at_a_time: set[str] = set()
+        self.niceness: set[int] = set()
 
     def run(self, names: None, feed: dict[str, Any]) -> Any:
         self.shapes.append(feed["input_ids"].shape)
         self.at_a_time.add(threading.current_thread().name)
+        if sys.platform == "linux":
+            self.niceness.add(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
         return self.within.run(names, feed)
 
     @property
@@ -162,6 +167,23 @@ def test_a_run_has_rows_of_one_length_and_no_more_tokens_than_are_quick(
     embedder.embed([*["tea " * 8] * 100, *["tea " * 78] * 20, LONG, LONG])
     expected = [(36, 10), (64, 10), (8, 80), (8, 80), (4, 80), (2, 256)]
     assert sorted(session.shapes) == sorted(expected)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bulk_work_lets_other_threads_go_first(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    embedder = OnnxEmbedder(threads=threads)
+    session = CountingSession(embedder._session)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(embedder, "_session", session)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    embedder.embed([f"tea {'green ' * number}" for number in range(20)])
+    assert session.niceness == {own}
+    session.niceness.clear()
+    embedder.embed(["tea"] * BULK_TEXTS)
+    assert session.niceness == {max(own, BULK_NICENESS)}
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
 def test_a_passage_with_its_parts_and_tokens_is_read_once(
