@@ -79,12 +79,12 @@ def list_partitions(connection: Connection) -> list[Partition]:
 
 def list_ending(connection: Connection) -> list[Partition]:
     """Return the last month of each table that has months, but none after the current one."""
-    [after_this, _] = _list_months(_find_now(connection), 2)
+    [next_month] = _list_months(_find_now(connection), 1)
     last: dict[str, Partition] = {}
     for it in list_partitions(connection):
         if it.ends_at is not None:
             last[it.table] = it  # sorted by month
-    return [it for it in last.values() if it.ends_at is not None and it.ends_at <= after_this]
+    return [it for it in last.values() if it.ends_at is not None and it.ends_at <= next_month]
 
 
 def partition(
