@@ -11,7 +11,7 @@ SET LOCAL lock_timeout = '5s';
 
 -- name: wait_for_turn
 -- Two calls at once would create the same partitions.
-SELECT pg_advisory_xact_lock(7305771462);
+SELECT pg_advisory_xact_lock(hashtext('memsense partitions'));
 
 -- name: find_now
 SELECT now();

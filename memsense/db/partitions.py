@@ -80,10 +80,8 @@ def list_partitions(connection: Connection) -> list[Partition]:
 def list_ending(connection: Connection) -> list[Partition]:
     """Return the last month of each table that has months, but none after the current one."""
     [next_month] = _list_months(_find_now(connection), 1)
-    last: dict[str, Partition] = {}
-    for it in list_partitions(connection):
-        if it.ends_at is not None:
-            last[it.table] = it  # sorted by month
+    # The default partition is listed first, so that a table's month takes its place.
+    last = {it.table: it for it in list_partitions(connection)}
     return [it for it in last.values() if it.ends_at is not None and it.ends_at <= next_month]
 
 
@@ -106,7 +104,8 @@ def partition(
     Raises:
         InvalidInputError: If a number is outside its range or a kind is unknown; nothing was done.
         ConfigurationError: If the user may see one tenant only.
-        LockTimeoutError: If others held a table's lock for 5 s; run the call again.
+        LockTimeoutError: If others held a table's lock, or another call went on, for 5 s; run the
+            call again.
     """
     if not 0 <= ahead <= MOST_AHEAD:
         raise InvalidInputError(f"ahead: {ahead} is not a number from 0 to {MOST_AHEAD}")
@@ -124,9 +123,10 @@ def partition(
             _remove(connection, kind, days, report)
     with operating(url) as connection:
         _begin(connection)
+        months = _list_months(_find_now(connection), ahead + 1)
         for tables in _TABLES.values():
             for table in tables:
-                report.created += _create(connection, table, ahead)
+                report.created += _create(connection, table, months)
         if report.created:
             connection.execute(as_sql(securing()))
         report.partitions = list_partitions(connection)
@@ -156,31 +156,29 @@ def _find_now(connection: Connection) -> datetime:
 
 def _remove(connection: Connection, kind: Growing, days: float, report: PartitionReport) -> None:
     cutoff = _find_now(connection) - timedelta(days=days)
-    removed = 0
-    months_of: list[Partition] = []
+    deleted = 0
+    old: list[Partition] = []
     # Rows first: dropping a partition locks its table until the transaction ends.
     for table in _TABLES[kind]:
         [default, *months] = _list_of(connection, table)
-        months_of += months
+        old += [it for it in months if it.ends_at is not None and it.ends_at <= cutoff]
         statement = query("delete_older", FILE).format(
             partition=sql.Identifier(default.name), column=sql.Identifier(table.column)
         )
         count = connection.execute(statement, {"cutoff": cutoff}).rowcount
         report.deleted[table.name] = count
-        removed += count
-    for it in months_of:
-        if it.ends_at is not None and it.ends_at <= cutoff:
-            statement = query("drop_partition", FILE).format(partition=sql.Identifier(it.name))
-            connection.execute(statement)
-            report.dropped.append(it)
-            removed += 1
-    if kind == "history" and removed:
+        deleted += count
+    for it in old:
+        statement = query("drop_partition", FILE).format(partition=sql.Identifier(it.name))
+        connection.execute(statement)
+    report.dropped += old
+    if kind == "history" and (deleted or old):
         connection.execute(query("set_past_since", FILE), {"cutoff": cutoff})
 
 
-def _create(connection: Connection, table: _Table, ahead: int) -> list[Partition]:
+def _create(connection: Connection, table: _Table, months: Sequence[datetime]) -> list[Partition]:
+    """Create the partitions from each beginning of a month to the next, as far as they can be."""
     [default, *existing] = _list_of(connection, table)
-    months = _list_months(_find_now(connection), ahead + 1)
     months_in_use = {it.begins_at for it in existing}
     statement = query("list_taken_months", FILE).format(
         partition=sql.Identifier(default.name), column=sql.Identifier(table.column)
