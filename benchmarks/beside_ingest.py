@@ -10,9 +10,6 @@ between it asks with nothing beside it.
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from itertools import count
@@ -20,7 +17,8 @@ from pathlib import Path
 
 from benchmarks import stores
 from benchmarks.corpus import SAMPLE
-from benchmarks.ingest_speed import HERE, read_turns, write_log
+from benchmarks.ingest_speed import HERE, finish, read_turns, start_ingest, write_log
+from benchmarks.search_cost import new_database
 from benchmarks.timing import summarise
 from memsense import MemSense
 from memsense.db.embedded import EmbeddedServer
@@ -63,26 +61,13 @@ def main() -> None:
             for number in range(options.rounds):
                 times["alone"] += [ask() for _ in range(ALONE)]
                 for name, checkout in checkouts.items():
-                    with stores.new_database(server.url, f"memsense_{name}_{number}") as url:
-                        env = {
-                            **os.environ,
-                            "PYTHONPATH": str(checkout),
-                            "MEMSENSE_DATABASE_URL": url,
-                        }
-                        command = [sys.executable, "-m", "memsense", "ingest", str(log)]
+                    with new_database(server.url, f"memsense_{name}_{number}") as url:
+                        process = start_ingest(checkout, log, url)
                         started = time.perf_counter()
-                        with subprocess.Popen(
-                            [*command, "--user", "ada"],
-                            cwd=checkout,
-                            env=env,
-                            stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL,
-                        ) as ingest:
-                            while ingest.poll() is None:
-                                times[name].append(ask())
-                        if ingest.returncode:
-                            raise SystemExit(f"the ingest of {checkout} failed")
+                        while process.poll() is None:
+                            times[name].append(ask())
                         seconds[name].append(time.perf_counter() - started)
+                        finish(process)
     result = {
         name: {
             **summarise(taken).as_dict(),

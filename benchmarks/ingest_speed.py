@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from benchmarks import stores
+from benchmarks.search_cost import new_database
 from memsense.db.embedded import EmbeddedServer
 from memsense.evaluation import read_beam
 
@@ -57,17 +57,41 @@ def write_log(turns: Iterable[Turn], log: Path) -> None:
             file.write(json.dumps(line) + "\n")
 
 
+def start(checkout: Path, url: str, *arguments: str) -> "subprocess.Popen[str]":
+    """Start a command of memsense on a database, with a checkout's packages."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "memsense", *arguments],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout), "MEMSENSE_DATABASE_URL": url},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: "subprocess.Popen[str]") -> str:
+    """Wait for a command; return what it printed."""
+    told, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"{process.args} failed")
+    return told
+
+
+def start_ingest(checkout: Path, log: Path, url: str) -> "subprocess.Popen[str]":
+    """Start `memsense ingest` of the log into an empty database, with a schema of the checkout."""
+    finish(start(checkout, url, "init"))
+    return start(checkout, url, "ingest", str(log), "--user", "ada", "--json")
+
+
 def ingest(checkout: Path, log: Path, url: str) -> tuple[int, float]:
-    """Ingest the log into an empty database; return exchanges and seconds of processor time."""
-    env = {**os.environ, "PYTHONPATH": str(checkout), "MEMSENSE_DATABASE_URL": url}
-    command = [sys.executable, "-m", "memsense", "ingest", str(log), "--user", "ada", "--json"]
+    """Ingest the log; return exchanges and seconds of the ingest's processor time."""
+    process = start_ingest(checkout, log, url)
     before = os.times()
-    done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, check=True)
+    stored = json.loads(finish(process))["stored"]
     after = os.times()
     seconds = (after.children_user - before.children_user) + (
         after.children_system - before.children_system
     )
-    return json.loads(done.stdout)["stored"], seconds
+    return stored, seconds
 
 
 def main() -> None:
@@ -92,7 +116,7 @@ def main() -> None:
             for number in range(options.rounds):
                 for name, checkout in checkouts.items():
                     database = f"memsense_ingest_{name}_{number}"
-                    with stores.new_database(server_url, database) as url:
+                    with new_database(server_url, database) as url:
                         exchanges, seconds = ingest(checkout, log, url)
                     rates[name].append(exchanges / seconds)
     medians = {name: statistics.median(values) for name, values in rates.items()}
