@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Generator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from command import run_json
@@ -25,8 +25,7 @@ def options_for(verb: str, given: Mapping[str, Any]) -> list[str]:
     """Return arguments of a verb as options of its command."""
     options: list[str] = []
     for name, value in given.items():
-        items: list[Any] = value if isinstance(value, list) else [value]
-        for item in items:
+        for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
             text = json.dumps(item) if isinstance(item, dict) else str(item)
             options += [flag_of(verb, name), text]
     return options
