@@ -468,7 +468,7 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
         call = f"self.{target}.{node.name}({', '.join(passed.values())})"
     if node.name == "get_many":
         call = f"self._only_own({call})"
-    elif signature.returns in {"SearchResult", "recorded.Trace"}:
+    elif signature.returns in {"SearchResult", "Prompt", "recorded.Trace"}:
         call = f"without_others({call})"
     elif signature.returns == "list[SearchResult]":
         call = f"[without_others(result) for result in {call}]"

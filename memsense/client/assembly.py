@@ -19,7 +19,7 @@ from memsense.search.request import Filters, SearchRequest
 from memsense.search.silence import is_small_talk, judge
 from memsense.store.listing import Order
 from memsense.text.tokens import Tokenizer, make_counter
-from memsense.types import Chunk
+from memsense.types import Chunk, Note
 
 DEFAULT_CONTEXT_TOKENS: Final = 1_000
 HITS: Final = 30
@@ -44,7 +44,7 @@ FIRST_STATEMENTS: Final = 50
 """Memories with lasting statements that a card is made from: the latest, and the first, because
 people introduce themselves at the beginning."""
 
-SMALL_TALK: Final = "small talk: memory was not searched"
+SMALL_TALK: Final = Note("silence", "small talk: memory was not searched")
 NOTHING_KNOWN: Final = "nothing known concerns the prompt"
 
 
@@ -108,10 +108,12 @@ def assemble(
         # A fact of another project must be asked for: small resemblance is everywhere.
         if apart.chance >= max(APART_CHANCE, silence):
             sources += [source_of(hit, apart=hit.chunk.project or "") for hit in others]
-            notes.append(f"memories of other projects: chance {apart.chance:.0%}")
-    notes.append(f"something known concerns the prompt: chance {relevance.chance:.0%}")
+            chance = f"chance {apart.chance:.0%}"
+            notes.append(Note("projects", f"memories of other projects: {chance}"))
+    chance = f"chance {relevance.chance:.0%}"
     if not sources:
-        return Prompt(notes=[*result.notes, f"{NOTHING_KNOWN} (chance {relevance.chance:.0%})"])
+        return Prompt(notes=[*result.notes, Note("silence", f"{NOTHING_KNOWN} ({chance})")])
+    notes.append(Note("silence", f"something known concerns the prompt: {chance}"))
     lines: list[CardLine] = []
     if card and request.user_id is not None and max_tokens >= LEAST_FOR_CARD:
         lines = make_card(

@@ -617,30 +617,32 @@ class UserMemory(UserView):
             NotFoundError: For an unknown profile.
             RecallTimeoutError: If the setting `recall_timeout` is exceeded.
         """
-        return self._memory.context(
-            prompt,
-            max_tokens=max_tokens,
-            project=project,
-            silence=silence,
-            card=card,
-            agent_id=agent_id,
-            session_ids=session_ids,
-            since=since,
-            until=until,
-            exclude=exclude,
-            exclude_sessions=exclude_sessions,
-            tags=tags,
-            kinds=kinds,
-            metadata=metadata,
-            asked_at=asked_at,
-            as_of=as_of,
-            profile=profile,
-            overrides=overrides,
-            format=format,
-            tokenizer=tokenizer,
-            trace=trace,
-            timeout=timeout,
-            user_id=self.user_id,
+        return without_others(
+            self._memory.context(
+                prompt,
+                max_tokens=max_tokens,
+                project=project,
+                silence=silence,
+                card=card,
+                agent_id=agent_id,
+                session_ids=session_ids,
+                since=since,
+                until=until,
+                exclude=exclude,
+                exclude_sessions=exclude_sessions,
+                tags=tags,
+                kinds=kinds,
+                metadata=metadata,
+                asked_at=asked_at,
+                as_of=as_of,
+                profile=profile,
+                overrides=overrides,
+                format=format,
+                tokenizer=tokenizer,
+                trace=trace,
+                timeout=timeout,
+                user_id=self.user_id,
+            )
         )
 
     @knows_arguments
@@ -933,12 +935,14 @@ class UserMemory(UserView):
             A text in the tags that readers of logs remove again; empty if the user's memory has
             nothing about the project. It has `chunk_ids` and `tokens`.
         """
-        return self._memory.left_off(
-            project=project,
-            max_tokens=max_tokens,
-            exclude_sessions=exclude_sessions,
-            timeout=timeout,
-            user_id=self.user_id,
+        return without_others(
+            self._memory.left_off(
+                project=project,
+                max_tokens=max_tokens,
+                exclude_sessions=exclude_sessions,
+                timeout=timeout,
+                user_id=self.user_id,
+            )
         )
 
     @knows_arguments

@@ -17,6 +17,7 @@ from memsense.db import run_read
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import shorten
 from memsense.search.hits import SearchResult
+from memsense.search.prompt import Prompt
 from memsense.store import projects
 from memsense.store.traces import Trace
 from memsense.text.nearest import did_you_mean
@@ -135,10 +136,13 @@ def find_projects(context: Context, user_id: str, name: str | None) -> Sequence[
     return chosen
 
 
-_Noted = TypeVar("_Noted", SearchResult, Trace)
+_Noted = TypeVar("_Noted", SearchResult, Trace, Prompt)
 
 
 def without_others(answer: _Noted) -> _Noted:
-    """Return the answer without the note that suggests other users' names."""
-    notes = [note for note in answer.notes if not note.startswith("no user ")]
+    """Return the answer without notes that suggest the names of other users."""
+    notes = [note for note in answer.notes if note.kind != "unknown user"]
+    if isinstance(answer, Prompt):
+        answer.notes = notes
+        return answer
     return replace(answer, notes=notes)
