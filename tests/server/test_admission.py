@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from fastapi.testclient import TestClient
 from serving import Serve, Served
+from waiting import let_tasks_run
 
 from memsense.server.admission import Admission, TooBusyError
 
@@ -28,17 +29,20 @@ def test_a_flood_does_not_delay_another_caller_s_request() -> None:
     order: list[str] = []
 
     async def work() -> None:
-        gate = admission(2)
+        gate, all_wait = admission(2), asyncio.Event()
 
         async def request(name: str) -> None:
             await gate.enter(name)
             order.append(name)
-            await asyncio.sleep(0.01)
+            await all_wait.wait()
             gate.leave(name, 0.01)
 
         flood = [asyncio.create_task(request("flood")) for _ in range(40)]
-        await asyncio.sleep(0)
-        await asyncio.gather(request("calm"), *flood)
+        await let_tasks_run()
+        calm = asyncio.create_task(request("calm"))
+        await let_tasks_run()
+        all_wait.set()
+        await asyncio.gather(calm, *flood)
 
     run(work)
     assert len(order) == 41
@@ -87,7 +91,7 @@ def test_what_does_not_fit_is_refused(limits: dict[str, int], is_own: bool, reas
         gate = admission(1, **limits)
         await gate.enter("one")
         waiting = [asyncio.create_task(gate.enter("one")) for _ in range(2)]
-        await asyncio.sleep(0)
+        await let_tasks_run()
         with pytest.raises(TooBusyError, match=reason) as refusal:
             await gate.enter("one")
         assert refusal.value.is_own is is_own

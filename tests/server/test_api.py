@@ -3,10 +3,10 @@
 import inspect
 import json
 import math
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from fastapi.testclient import TestClient
 from serving import SAID, Serve, Served, add
@@ -607,13 +607,21 @@ def test_a_body_has_what_the_python_api_takes(method: Any, body: Any, besides: s
     assert body.model_fields.keys() - {*body.beside} == taken
 
 
-def test_a_memory_expires_when_its_body_says(client: TestClient) -> None:
+def test_a_memory_expires_when_its_body_says(client: TestClient, database_url: str) -> None:
+    def find() -> dict[str, Any]:
+        answer = client.post("/v1/search", json={"query": "tea", "user_id": "ada"})
+        return {hit["session_id"]: hit["expires_at"] for hit in answer.json()["hits"]}
+
     add(client, session_id="long", ttl="30d")
-    soon = datetime.now(UTC) + timedelta(seconds=4)
+    soon = datetime.now(UTC) + timedelta(hours=1)
     add(client, session_id="short", expires_at=soon.isoformat())
-    time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.1)
-    found = client.post("/v1/search", json={"query": "tea", "user_id": "ada"}).json()["hits"]
-    assert [hit["session_id"] for hit in found] == ["long"]
+    found = find()
+    assert datetime.fromisoformat(found["short"]) == soon
+    days = (datetime.fromisoformat(found["long"]) - datetime.now(UTC)) / timedelta(days=1)
+    assert days == pytest.approx(30, abs=0.01)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE memsense.chunks SET expires_at = expires_at - interval '1 hour'")
+    assert find().keys() == {"long"}
 
 
 def test_a_hit_has_the_attributes_that_a_search_filters_by(client: TestClient) -> None:

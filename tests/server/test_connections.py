@@ -3,13 +3,13 @@
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 import pytest
 import uvicorn
 from serving import Serve, Served, add
+from waiting import wait_until
 
 from memsense.server import connections, guards
 from memsense.server.connections import QuickProtocol
@@ -30,8 +30,7 @@ def listening(served: Served) -> Generator[int]:
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
         thread.start()
         try:
-            while not server.started:
-                time.sleep(0.01)
+            wait_until(lambda: server.started, "the server's start")
             yield listener.getsockname()[1]
         finally:
             server.should_exit = True
@@ -77,9 +76,13 @@ def test_a_head_that_comes_too_slowly_ends_the_connection(
         connection.sendall(sent)
         if sent.endswith(b"X: "):
             # A byte now and then earns no more time.
-            for _ in range(3):
-                time.sleep(SHORT / 6)
+            connection.settimeout(SHORT / 6)
+            for _ in range(1_000):
+                with suppress(TimeoutError):
+                    assert connection.recv(1) == b""
+                    return
                 connection.sendall(b"x")
+            raise AssertionError("the connection stays open while bytes come")
         assert read_all(connection) == b""
 
 

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import time
 from errno import ENOSPC
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from serving import SAID, Serve, Served, add
+from waiting import wait_until
 
 from memsense.server.transfers import MOST_OF_TENANT, ExportResponse, Transfers
 
@@ -18,11 +18,12 @@ LINES = {"Content-Type": "application/x-ndjson"}
 def wait_for(client: TestClient, answer: Any) -> dict[str, Any]:
     """The state of an export or import, once it has ended."""
     assert answer.status_code == 201, answer.text
-    state = answer.json()
-    while state["status"] == "running":
-        time.sleep(0.02)
+
+    def ended() -> dict[str, Any] | None:
         state = client.get(answer.headers["Location"]).json()
-    return state
+        return None if state["status"] == "running" else state
+
+    return wait_until(ended, "the end of the transfer") or {}
 
 
 def test_an_export_is_fetched_in_parts_and_imported_elsewhere(served: Served) -> None:
@@ -71,8 +72,12 @@ def test_an_export_that_finds_the_disk_full_has_failed_and_frees_its_place() -> 
     for _ in range(MOST_OF_TENANT + 1):
         item = transfers.begin("export", "acme", None, None)
         transfers.run_export(item, fill_disk)
-        while (state := transfers.find("export", item.transfer_id, "acme", None)).ended_at is None:
-            time.sleep(0.01)
+        name = item.transfer_id
+        wait_until(
+            lambda name=name: transfers.find("export", name, "acme", None).ended_at,
+            "the end of the export",
+        )
+        state = transfers.find("export", name, "acme", None)
         assert (state.status, state.error) == (
             "failed",
             f"[Errno {ENOSPC}] No space left on device",
@@ -122,7 +127,7 @@ def test_the_work_of_an_export_ends_when_its_client_leaves() -> None:
         sent.append(message)
         if len(sent) == 3:
             left.set()
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()  # a client that takes nothing more
 
     async def receive() -> Any:
         await left.wait()
@@ -134,10 +139,7 @@ def test_the_work_of_an_export_ends_when_its_client_leaves() -> None:
     asyncio.run(main())
     assert sent[0]["type"] == "http.response.start"
     assert len(written) < 20
-    deadline = time.monotonic() + 20
-    while not ended and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert ended
+    wait_until(lambda: ended, "the end of the export's thread")
 
 
 def test_an_export_begins_before_it_is_complete(served: Served) -> None:

@@ -6,7 +6,6 @@ user's; one that is new fails here until somebody decides.
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import unescape
@@ -21,6 +20,7 @@ from psycopg import sql
 from pydantic import BaseModel
 from serving import Served
 from starlette.routing import Route
+from waiting import wait_until
 
 from memsense.search.settings import SETTING_NAMES
 from memsense.server.app import create_app
@@ -363,10 +363,9 @@ def export(client: TestClient) -> str:
     """Id of an export of all that a key opens, once it is done."""
     created = client.post("/v1/exports", json={})
     assert created.status_code == 201, created.text
-    state = created.json()
-    while state["status"] == "running":
-        time.sleep(0.02)
-        state = client.get(created.headers["Location"]).json()
+    where = created.headers["Location"]
+    wait_until(lambda: client.get(where).json()["status"] != "running", "the end of the export")
+    state = client.get(where).json()
     assert state["status"] == "done", state
     return state["transfer_id"]
 

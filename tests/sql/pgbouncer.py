@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from waiting import wait_until
 
 SERVER_CONNECTIONS = 2
 PATIENCE = 30
@@ -90,13 +90,12 @@ def _other_user() -> int | None:
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
+    def answers() -> bool:
+        assert process.poll() is None, log.read_text()
         try:
             psycopg.connect(url, connect_timeout=5).close()
         except psycopg.OperationalError:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        else:
-            return
+            return False
+        return True
+
+    wait_until(answers, "an answer of pgbouncer")

@@ -8,6 +8,7 @@ import anyio
 import psycopg
 import pytest
 from embedders import HashingEmbedder
+from waiting import let_tasks_run, wait_in_task
 
 from memsense import AsyncMemSense, load_settings
 from memsense.errors import InvalidInputError, NotFoundError
@@ -97,14 +98,6 @@ def active(watch: psycopg.Connection[Any]) -> int:
     return row[0]
 
 
-async def reach(number: Callable[[], int], wanted: int) -> None:
-    for _ in range(3_000):
-        if number() == wanted:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(number())
-
-
 @pytest.mark.parametrize("what", ["search", "add"])
 def test_a_cancelled_call_leaves_no_active_backend_and_a_free_connection(
     database_url: str, what: str
@@ -124,7 +117,7 @@ def test_a_cancelled_call_leaves_no_active_backend_and_a_free_connection(
         ):
             holder.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
             task = asyncio.create_task(calls[what]())
-            await reach(lambda: waiting(watch), 1)
+            await wait_in_task(lambda: waiting(watch) == 1, "one that waits for the lock")
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -143,7 +136,7 @@ def test_a_call_that_waits_for_its_turn_is_cancelled_before_it_begins(database_u
         with psycopg.connect(database_url) as holder:
             holder.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
             tasks = [asyncio.create_task(memory.search("tea", user_id="ada")) for _ in range(5)]
-            await asyncio.sleep(0)
+            await let_tasks_run()
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,7 +2,6 @@
 writing clients."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ import psycopg
 from counting import assert_counted
 from embedders import TokenHashingEmbedder
 from test_models import NEW, OLD, WORDS, fill, vectors_of
+from waiting import wait_until
 
 from memsense import MemSense
 from memsense.search.hits import SearchResult
@@ -21,8 +21,8 @@ from memsense.search.hits import SearchResult
 OpenMemory = Callable[..., MemSense]
 
 SEARCHERS, WRITERS = 8, 2
-SHORTEST = 0.5
-"""Seconds between two changes: many searches and some writes fall into each."""
+LEAST = 24
+"""Searches between two changes, and a write of each writer."""
 
 TOLERANCE = 0.005
 """What half precision makes of a cosine."""
@@ -122,7 +122,18 @@ def test_a_switch_under_load_fails_nothing_and_mixes_nothing(
     seen: list[Counter[str]] = []
 
     def settle() -> None:
-        time.sleep(SHORTEST)
+        searched, written = load.searched.total(), list(load.written)
+        wait_until(
+            lambda: (
+                load.errors
+                or load.mixed
+                or (
+                    load.searched.total() >= searched + LEAST
+                    and all(now > then for now, then in zip(load.written, written, strict=True))
+                )
+            ),
+            "searches and writes between two changes",
+        )
         seen.append(Counter(load.searched))
 
     def change() -> None:

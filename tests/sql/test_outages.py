@@ -8,7 +8,6 @@ import json
 import random
 import string
 import threading
-import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from counting import assert_counted
 from embedders import HashingEmbedder, Vectors
 from psycopg import sql
 from servers import end_connections
+from waiting import wait_until
 
 from memsense import MemSense
 from memsense.config import Settings
@@ -275,7 +275,9 @@ class GatedEmbedder(HashingEmbedder):
     def __init__(self) -> None:
         super().__init__()
         self.gate = threading.Event()
+        self._counting = threading.Lock()
         self.waiting = threading.Event()
+        self.waiters = 0
         self.fails = False
         self.gate.set()
 
@@ -293,6 +295,8 @@ class GatedEmbedder(HashingEmbedder):
         if self.fails:
             raise EmbeddingError("the embedding server is down")
         if not self.gate.is_set():
+            with self._counting:
+                self.waiters += 1
             self.waiting.set()
             assert self.gate.wait(PATIENCE)
 
@@ -375,8 +379,7 @@ def test_eight_hanging_searches_block_nothing_else(
     with ThreadPoolExecutor(8) as calls:
         with embedder.hanging():
             found = [calls.submit(memory.search, f"tea {n}", user_id="ada") for n in range(8)]
-            assert embedder.waiting.wait(PATIENCE)
-            time.sleep(0.2)
+            wait_until(lambda: embedder.waiters == 8, "eight searches that hang")
             assert len(memory.recent(user_id="ada")) == 1
         assert all(item.result(PATIENCE) for item in found)
 

@@ -4,7 +4,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from psycopg import sql
 from traced import fill, random_searches
+from waiting import wait_until
 
 from memsense import MemSense, SearchResult, Settings
 from memsense.db import run_transaction
@@ -323,14 +323,27 @@ def test_traces_wait_for_a_pause_but_not_too_long_nor_too_many(
             assert recorder.submit(replace(recording, trace_id=uuid4()))
 
     monkeypatch.setattr(tracing, "LONGEST_DELAY", 600)
+    looks = 0
+    is_due = recorder._is_due
+
+    def count_looks(submitted_at: float) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_due(submitted_at)
+
+    def let_it_look() -> None:
+        seen = looks
+        wait_until(lambda: looks >= seen + 5, "looks of the recorder at its queue")
+
+    monkeypatch.setattr(recorder, "_is_due", count_looks)
     with recorder.search_running():
         submit(3)
-        time.sleep(0.3)
+        let_it_look()
         assert recorder.written == 0
         submit(LONGEST_QUEUE // 2)
         await_written(recorder, LONGEST_QUEUE // 2 + 3)
         submit(2)
-        time.sleep(0.3)
+        let_it_look()
         assert recorder.written == LONGEST_QUEUE // 2 + 3
         monkeypatch.setattr(tracing, "LONGEST_DELAY", 0)
         await_written(recorder, LONGEST_QUEUE // 2 + 5)
@@ -341,9 +354,7 @@ def test_traces_wait_for_a_pause_but_not_too_long_nor_too_many(
 
 
 def await_written(recorder: TraceRecorder, count: int) -> None:
-    end = time.monotonic() + 120
-    while recorder.written < count and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: recorder.written >= count, f"{count} written traces")
     assert recorder.written == count
 
 

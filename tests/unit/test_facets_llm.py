@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
@@ -22,11 +21,12 @@ EMPTY: dict[str, object] = {
 
 
 class ChatEndpoint(BaseHTTPRequestHandler):
-    """Server that answers each request with the next of `replies`: (status, content, seconds to
-    wait).
+    """Server that answers each request with the next of `replies`: (status, content), or with
+    nothing for None.
     """
 
-    replies: ClassVar[list[tuple[int, str, float]]] = []
+    replies: ClassVar[list[tuple[int, str] | None]] = []
+    over: ClassVar[threading.Event]
     requests: ClassVar[list[dict[str, object]]] = []
 
     def do_POST(self) -> None:
@@ -34,8 +34,11 @@ class ChatEndpoint(BaseHTTPRequestHandler):
         self.requests.append(
             {"path": self.path, "key": self.headers["Authorization"], "body": json.loads(body)}
         )
-        status, content, seconds = self.replies.pop(0)
-        time.sleep(seconds)
+        reply = self.replies.pop(0)
+        if reply is None:
+            self.over.wait()
+            return
+        status, content = reply
         failure = {"error": {"message": content}}
         payload = json.dumps(_completion(content) if status == 200 else failure).encode()
         self.send_response(status)
@@ -64,10 +67,12 @@ def _completion(content: str) -> Mapping[str, object]:
 def endpoint() -> Iterator[str]:
     ChatEndpoint.replies.clear()
     ChatEndpoint.requests.clear()
+    ChatEndpoint.over = threading.Event()
     with ThreadingHTTPServer(("127.0.0.1", 0), ChatEndpoint) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/v1"
+        ChatEndpoint.over.set()
         server.shutdown()
         thread.join()
 
@@ -79,9 +84,9 @@ def tag(url: str, user: str, assistant: str = "", *, timeout_seconds: float = 5.
         return tagger.tag(user, assistant)
 
 
-def reply(content: object, *, status: int = 200, seconds: float = 0.0) -> None:
+def reply(content: object, *, status: int = 200) -> None:
     text = content if isinstance(content, str) else json.dumps(content)
-    ChatEndpoint.replies.append((status, text, seconds))
+    ChatEndpoint.replies.append((status, text))
 
 
 def test_quotes_become_spans_with_their_offsets_and_side(endpoint: str) -> None:
@@ -154,8 +159,7 @@ def test_a_refused_key_is_an_error_that_names_endpoint_and_model_at_once(endpoin
 
 
 def test_an_endpoint_that_never_answers_in_time_is_an_error(endpoint: str) -> None:
-    for _ in range(3):
-        reply(EMPTY, seconds=0.4)
+    ChatEndpoint.replies += [None] * 3
     with pytest.raises(ConfigurationError, match="timed out"):
         tag(endpoint, "Hello.", timeout_seconds=0.1)
 

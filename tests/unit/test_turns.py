@@ -1,26 +1,36 @@
 """Turns of writers: one at a time for a user, without end for nobody."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from memsense.db.turns import Turns
 from memsense.deadline import ending_within
 
+WRITERS = 8
+
 
 def test_one_writer_of_a_memory_works_at_a_time() -> None:
-    turns, working, most = Turns(), [0], [0]
+    turns, counting, all_there = Turns(), threading.Lock(), threading.Event()
+    there, working, most = 0, 0, 0
 
     def write(_: int) -> None:
+        nonlocal there, working, most
+        with counting:
+            there += 1
+            if there == WRITERS:
+                all_there.set()
         with turns.of({"ada"}, 60):
-            working[0] += 1
-            most[0] = max(most[0], working[0])
-            time.sleep(0.002)
-            working[0] -= 1
+            with counting:
+                working += 1
+                most = max(most, working)
+            # The first one stays until every other one has come to its turn.
+            assert all_there.wait(60)
+            with counting:
+                working -= 1
 
-    with ThreadPoolExecutor(8) as clients:
-        list(clients.map(write, range(40)))
-    assert most == [1]
+    with ThreadPoolExecutor(WRITERS) as clients:
+        list(clients.map(write, range(5 * WRITERS)))
+    assert most == 1
 
 
 def test_writers_of_several_memories_do_not_block_each_other() -> None:
