@@ -1,6 +1,5 @@
 """Entity rules: entities they find and ignore, and keys of a question."""
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -181,28 +180,3 @@ def test_any_text_yields_keys_that_the_same_names_have_in_questions(
 def test_entities_of_a_text_are_found_by_their_names_in_a_question() -> None:
     for found in RuleExtractor().extract(LONG_DAY, ["Ada"]):
         assert entity_key(found.name) in question_keys(f"What about {found.name}?"), found
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "-" * 20_000,
-        "a" + "_" * 20_000,
-        "a/" * 10_000,
-        "a." * 10_000,
-        "A " * 10_000,
-        "A." * 10_000,
-        "Aa-" * 7_000,
-        '"A' * 10_000,
-        "@a" * 10_000,
-        "a@" * 10_000,
-        "``` " * 5_000,
-        "v1." * 7_000,
-    ],
-    ids=lambda text: text[:4],
-)
-def test_no_text_makes_a_rule_backtrack_without_end(text: str) -> None:
-    started = time.thread_time()
-    RuleExtractor().extract(text, ())
-    question_keys(text)
-    assert time.thread_time() - started < 10  # a tenth of a second, unless a rule backtracks

@@ -1,7 +1,5 @@
 """Sentences with their offsets, the facet rules, and the memory kind that follows from them."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,13 +202,3 @@ def test_every_span_quotes_its_side(user: str, assistant: str) -> None:
     assert facets.spans
     for span in facets.spans:
         assert span.text == texts[span.side][span.start : span.end]
-
-
-@pytest.mark.parametrize(
-    "unit", ["i ", "my ", "a", "I've been really ", "I was and ", "we-", " ", ". ", "```", "I'm a "]
-)
-def test_hostile_repetition_is_read_in_linear_time(unit: str) -> None:
-    text = unit * (100_000 // len(unit))
-    started = time.thread_time()
-    RuleTagger().tag(text, text)
-    assert time.thread_time() - started < 10

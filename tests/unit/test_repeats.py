@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from growth import LINEAR, growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,11 +59,3 @@ def test_repeats_are_those_that_a_comparison_of_each_with_all_finds(
 ) -> None:
     found = drop_repeats(exchanges)
     assert list(map(id, found)) == list(map(id, drop_repeats_one_by_one(exchanges)))
-
-
-def test_repeats_among_many_are_found_in_proportion_to_their_number() -> None:
-    def make(count: int) -> list[ExchangeDraft]:
-        return [exchange(f"{n // 2}", NOON + n * TEN_MINUTES / 3) for n in range(count)]
-
-    assert growth(drop_repeats_one_by_one, make) >= LINEAR
-    assert growth(drop_repeats, make) < LINEAR

@@ -5,22 +5,18 @@ pasted text, and blocks all other threads of the process.
 """
 
 import ast
-import pkgutil
 import random
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 from attacks import attacks
 from growth import LINEAR, growth
-
-import memsense
+from sources import modules, source_of
 
 WAYS: dict[str, Callable[[re.Pattern[str], str], object]] = {
     "match": lambda pattern, text: pattern.match(text),
@@ -36,24 +32,6 @@ PARTS = 10
 
 UNTOLD = {"match", "search"}
 """How a pattern is used that is handed to functions."""
-
-MAKERS = frozenset(
-    f"memsense.{name}"
-    for name in (
-        "ingest.mapping.format_map",
-        "search.question.spelled_dates",
-        "search.question.relative_dates",
-        "write.facets.rules",
-        "write.facets.tagger",
-    )
-)
-"""Modules whose function compiles what the module, the rules, or a format's file give it."""
-
-
-def modules() -> Iterator[ModuleType]:
-    found = pkgutil.walk_packages(memsense.__path__, "memsense.")
-    names = ["memsense", *(module.name for module in found)]
-    return (import_module(name) for name in names if not name.endswith("__main__"))
 
 
 def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
@@ -109,10 +87,6 @@ class Uses(ast.NodeVisitor):
             for owner in (name, *self.owners.get(name, ())):
                 if method in WAY_OF:
                     yield self.origins.get(owner, f"{self.module}.{owner}"), WAY_OF[method]
-
-
-def source_of(module: ModuleType) -> str:
-    return Path(module.__file__ or "").read_text(encoding="utf-8")
 
 
 def used_patterns() -> list[tuple[str, re.Pattern[str], set[str]]]:
@@ -180,32 +154,3 @@ def test_patterns_take_time_in_proportion_to_their_input(part: int) -> None:
 )
 def test_patterns_that_are_not_linear_are_found_out(pattern: str, way: str) -> None:
     assert find_slow(re.compile(pattern), {way}) != ""
-
-
-def test_no_pattern_hides_inside_a_function() -> None:
-    """Patterns that functions compile contain only escaped words, or are checked by parameters."""
-    hidden = [
-        f"{module.__name__}:{call.lineno}"
-        for module in modules()
-        for function in ast.walk(ast.parse(source_of(module)))
-        if isinstance(function, ast.FunctionDef | ast.Lambda)
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call) and makes_pattern(call) and not is_escaped(call.args[0])
-    ]
-    assert [place for place in hidden if place.split(":")[0] not in MAKERS] == []
-
-
-def makes_pattern(call: ast.Call) -> bool:
-    return ast.unparse(call.func) in {f"re.{name}" for name in ("compile", *WAY_OF)}
-
-
-def is_escaped(argument: ast.expr) -> bool:
-    """Return whether it is `re.escape(...)`, possibly between letters and anchors."""
-    if isinstance(argument, ast.JoinedStr):
-        return all(
-            is_escaped(part.value)
-            if isinstance(part, ast.FormattedValue)
-            else not set("*+?{") & set(ast.unparse(part))
-            for part in argument.values
-        )
-    return isinstance(argument, ast.Call) and ast.unparse(argument.func) == "re.escape"

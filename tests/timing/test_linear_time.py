@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,9 @@ from memsense.ingest.readers import READERS
 from memsense.search.question import analyse_question, find_quotations, segment_scripts
 from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names
+from memsense.store.planning import drop_repeats
 from memsense.text.identifiers import find_identifiers, index_identifiers
-from memsense.types import Conversation
+from memsense.types import ChunkDraft, Conversation, ExchangeDraft
 from memsense.write.chunking import split_exchange, split_text
 from memsense.write.facets import RuleTagger
 
@@ -158,3 +159,95 @@ def read(text: str, form: str) -> list[Conversation]:
     with suppress(IngestError):
         return list(read_source(source, ReadOptions(format=form)))
     return []
+
+
+@pytest.mark.parametrize("piece", ["a-", "_", "a_", "a", "a/", "1.", "f0", "a.", "#1", "-", "~/."])
+def test_no_text_takes_long_to_be_read(piece: str) -> None:
+    started = time.thread_time()
+    index_identifiers(piece * (100_000 // len(piece)))
+    assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 20_000,
+        "a" + "_" * 20_000,
+        "a/" * 10_000,
+        "a." * 10_000,
+        "A " * 10_000,
+        "A." * 10_000,
+        "Aa-" * 7_000,
+        '"A' * 10_000,
+        "@a" * 10_000,
+        "a@" * 10_000,
+        "``` " * 5_000,
+        "v1." * 7_000,
+    ],
+    ids=lambda text: text[:4],
+)
+def test_no_text_makes_a_rule_backtrack_without_end(text: str) -> None:
+    started = time.thread_time()
+    RuleExtractor().extract(text, ())
+    question_keys(text)
+    assert time.thread_time() - started < 10  # a tenth of a second, unless a rule backtracks
+
+
+@pytest.mark.parametrize(
+    "unit", ["i ", "my ", "a", "I've been really ", "I was and ", "we-", " ", ". ", "```", "I'm a "]
+)
+def test_hostile_repetition_is_read_in_linear_time(unit: str) -> None:
+    text = unit * (100_000 // len(unit))
+    started = time.thread_time()
+    RuleTagger().tag(text, text)
+    assert time.thread_time() - started < 10
+
+
+def test_an_ordinary_question_is_analysed_within_two_milliseconds() -> None:
+    text = (
+        "What did Caroline's sister say about the pottery class they took on 7 May 2023, and why?"
+    )
+    times: list[float] = []
+    for _ in range(51):
+        start = time.thread_time()
+        analyse_question(text, speakers=SPEAKERS, asked_at=ASKED_AT)
+        times.append(time.thread_time() - start)
+    assert min(times) < 0.002
+
+
+@pytest.mark.parametrize(
+    "part", ["'a ", '"a ', "7 May 2023 to ", "May and ", "\u201c\u201e", "Bob's "]
+)
+def test_the_time_of_a_long_question_grows_with_its_length_only(part: str) -> None:
+    def seconds(size: int) -> float:
+        text = part * (size // len(part))
+        start = time.thread_time()
+        analyse_question(text, speakers=SPEAKERS, asked_at=ASKED_AT)
+        return time.thread_time() - start
+
+    short, long = (min(seconds(size) for _ in range(5)) for size in (4_000, 40_000))
+    assert long < 60 * short
+
+
+def test_repeats_among_many_are_found_in_proportion_to_their_number() -> None:
+    noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+    def make(count: int) -> list[ExchangeDraft]:
+        chunks = [
+            ChunkDraft(
+                granularity="turn",
+                session_id="s",
+                ordinal=0,
+                last_ordinal=0,
+                occurred_at=noon + number * timedelta(minutes=10) / 3,
+                content_hash=f"{number // 2}",
+            )
+            for number in range(count)
+        ]
+        return [ExchangeDraft(chunks=[chunk]) for chunk in chunks]
+
+    def compare_each_with_all(exchanges: list[ExchangeDraft]) -> int:
+        return sum(one.chunks == other.chunks for one in exchanges for other in exchanges)
+
+    assert growth(compare_each_with_all, make) >= LINEAR
+    assert growth(drop_repeats, make) < LINEAR

@@ -1,0 +1,54 @@
+"""Regular expressions are defined where `make test-timing` finds and attacks them."""
+
+import ast
+
+from sources import modules, source_of
+
+PATTERN_FUNCTIONS = {
+    f"re.{name}"
+    for name in (
+        *("compile", "match", "fullmatch", "search", "finditer"),
+        *("sub", "subn", "split", "findall"),
+    )
+}
+
+MAKERS = frozenset(
+    f"memsense.{name}"
+    for name in (
+        "ingest.mapping.format_map",
+        "search.question.spelled_dates",
+        "search.question.relative_dates",
+        "write.facets.rules",
+        "write.facets.tagger",
+    )
+)
+"""Modules whose function compiles what the module, the rules, or a format's file give it."""
+
+
+def test_no_pattern_hides_inside_a_function() -> None:
+    """Patterns that functions compile contain only escaped words, or are checked by parameters."""
+    hidden = [
+        f"{module.__name__}:{call.lineno}"
+        for module in modules()
+        for function in ast.walk(ast.parse(source_of(module)))
+        if isinstance(function, ast.FunctionDef | ast.Lambda)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and makes_pattern(call) and not is_escaped(call.args[0])
+    ]
+    assert [place for place in hidden if place.split(":")[0] not in MAKERS] == []
+
+
+def makes_pattern(call: ast.Call) -> bool:
+    return ast.unparse(call.func) in PATTERN_FUNCTIONS
+
+
+def is_escaped(argument: ast.expr) -> bool:
+    """Return whether it is `re.escape(...)`, possibly between letters and anchors."""
+    if isinstance(argument, ast.JoinedStr):
+        return all(
+            is_escaped(part.value)
+            if isinstance(part, ast.FormattedValue)
+            else not set("*+?{") & set(ast.unparse(part))
+            for part in argument.values
+        )
+    return isinstance(argument, ast.Call) and ast.unparse(argument.func) == "re.escape"
