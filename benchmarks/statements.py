@@ -10,10 +10,10 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @cache
 def _named(file: str) -> dict[str, str]:
-    parts = _NAME.split(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+    parts = _NAME.split(Path(__file__).parent.joinpath(file).read_text(encoding="utf-8"))
     return dict(zip(parts[1::2], (body.strip() for body in parts[2::2]), strict=True))
 
 
 def statement(file: str, name: str) -> LiteralString:
-    """Return the text under `-- name: NAME` of a file beside this one."""
+    """Return the text under `-- name: NAME` of a file in this folder."""
     return cast("LiteralString", _named(file)[name])

@@ -55,7 +55,7 @@ ACCELERATOR_TOKENS = 16_384
 DATA = Path(__file__).parents[1] / "data" / "minilm"
 VOCABULARY = DATA / "vocab.txt"
 GRAPH = DATA / "graph.onnx"
-"""The model without its weights, written by benchmarks/model_graph.py."""
+"""The model without its weights, written by benchmarks/fits/model_graph.py."""
 
 COMMONEST_WORD = 1996
 """Number of "the": from here on, the vocabulary lists words from the most frequent down."""
@@ -247,7 +247,7 @@ class OnnxEmbedder:
 
     @cached_property
     def _mean(self) -> Vectors:
-        """The mean token vector of general text, made by benchmarks/token_mean.py."""
+        """The mean token vector of general text, made by benchmarks/fits/token_mean.py."""
         return np.load(DATA / "token_mean.npy")
 
     def _encode(self, texts: Sequence[str]) -> Sequence[Encoding]:

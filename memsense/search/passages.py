@@ -35,8 +35,8 @@ LEAST_WORD: Final = 4
 class Weights(NamedTuple):
     """Weights of a logistic regression: does a passage hold what the question asks for?
 
-    Fitted by `python -m benchmarks.fit_context` on both kinds of conversation, each weighing the
-    same; docs/how/retrieval.md, "Context", has the figures.
+    Fitted by `python -m benchmarks.fits.fit_context` on both kinds of conversation, with equal
+    weight; docs/how/retrieval.md, "Context", has the figures.
     """
 
     bias: float = -1.482

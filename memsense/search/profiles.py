@@ -446,7 +446,7 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 
 
 # The default. Its weights were fitted on LoCoMo 0-4 and BEAM 1-10 together by
-# benchmarks/tune_profile.py on 2026-11-24, and rounded; docs/how/retrieval.md has the figures.
+# benchmarks/fits/tune_profile.py on 2026-11-24, and rounded; docs/how/retrieval.md has the figures.
 BALANCED = Profile(
     name="balanced",
     weights={

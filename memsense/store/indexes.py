@@ -1,7 +1,7 @@
 """HNSW indexes of large scopes: the largest above a threshold get their own, and lose them again.
 
 Each index costs every write, every plan and every process something, for whichever user, so that
-their number has a limit (benchmarks/indexed_users.py).
+their number has a limit (benchmarks/fits/indexed_users.py).
 
 A search of a scope is exact and reads the whole scope, until the scope is indexed. If building its
 indexes breaks off, the scope is searched exactly as before; the next run finishes them.

@@ -69,6 +69,7 @@ def test_no_handler_catches_all_errors_and_continues() -> None:
         f"{name}:{line}"
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.parent.name != "fits"  # a record, which may lag behind the package
         for name in [path.relative_to(ROOT).as_posix()]
         for line in find_broad(path.read_text(encoding="utf-8"), may_translate=name in TRANSLATES)
     ]

@@ -45,17 +45,15 @@ def uses_transaction(source: str) -> bool:
 def sources() -> Iterator[tuple[str, str]]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+            if path.parent.name != "fits":  # a record, which may lag behind the package
+                yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
 
 
 def test_only_the_pool_borrows_connections() -> None:
     borrowing = [f"{name}:{line}" for name, text in sources() for line in find_borrowing(text)]
     outside = {place for place in borrowing if not place.startswith(POOL)}
     # One benchmark measures the pool itself.
-    assert {place.split(":")[0] for place in outside} <= {
-        "benchmarks/indexed_users.py",
-        "benchmarks/write_cost.py",
-    }
+    assert {place.split(":")[0] for place in outside} <= {"benchmarks/write_cost.py"}
 
 
 def test_transactions_that_are_not_repeated_are_few_and_have_a_reason() -> None:

@@ -14,7 +14,7 @@ SITE = ROOT / "docs"
 SOURCES = (
     *(ROOT / "memsense").rglob("*.py"),
     *(ROOT / "tests").rglob("*.py"),
-    *(ROOT / "benchmarks").rglob("*.py"),
+    *(ROOT / "benchmarks").glob("*.py"),
     *(ROOT / "examples").rglob("*"),
     *(ROOT / "sql").rglob("*.sql"),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml")),

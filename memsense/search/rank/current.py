@@ -111,7 +111,7 @@ class Evidence(NamedTuple):
     """The newer message was found to supersede the older one when it was written."""
 
 
-# Fitted by `python -m benchmarks.fit_current` on one half of tests/data/changed_facts.jsonl, on the
+# Fitted by benchmarks/fits/fit_current.py on one half of tests/data/changed_facts.jsonl, on the
 # bundled sample and on BEAM 1-10; docs/how/retrieval.md, "What is true now", has the figures.
 WEIGHTS: Final = Evidence(
     bias=-6.47, early=1.46, climb=-2.59, cosine=9.37, usual=-10.29, change=0.69, adjusted=1.88,

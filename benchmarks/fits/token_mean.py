@@ -1,6 +1,6 @@
 """Maker of memsense/data/minilm/token_mean.npy, the mean token vector of the shipped embedder.
 
-    python -m benchmarks.token_mean
+    python -m benchmarks.fits.token_mean
 
 It is made of the messages of the log that ships with memsense: 384 numbers of 15,000 tokens.
 The file belongs to the model: a store's token vectors are signs of what is left

@@ -1,6 +1,6 @@
 """Fit of the weights of `memory.context`: the chance of a passage, and the decision to be silent.
 
-    python -m benchmarks.fit_context locomo10.json beam100k.jsonl [--report]
+    python -m benchmarks.fits.fit_context locomo10.json beam100k.jsonl [--report]
 
 Each file's conversations must be stored (`memsense eval locomo FILE --ingest`, `memsense eval beam
 FILE`), in the namespaces that --locomo-namespace and --beam-namespace name. Both models are

@@ -1,7 +1,7 @@
 """Fit of the weights by which a write judges that an exchange supersedes an earlier one.
 
     python -m benchmarks.true_now --half even
-    python -m benchmarks.fit_supersession
+    python -m benchmarks.fits.fit_supersession
 
 The first command stores the pairs of tests/data/changed_facts.jsonl with even ids. The fit
 compares each exchange with those that share its rarest words, as a write does: the old and the new

@@ -1,6 +1,6 @@
 """Cost of the indexes of other users: an add, a search, a process's memory, by indexed users.
 
-    python -m benchmarks.indexed_users [--users 1 100 4000] [--limit 16]
+    python -m benchmarks.fits.indexed_users [--users 1 100 4000] [--limit 16]
 
 Each indexed user has six HNSW indexes. All have a few exchanges and a threshold of 2, so that what
 is measured is what the indexes of others cost; `--limit` is the setting `index_users`. One user
@@ -61,7 +61,7 @@ class Cost:
 
 def main() -> None:
     """Measure each number of users in a database of its own; print a table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.indexed_users", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fits.indexed_users", description=__doc__)
     parser.add_argument("--users", type=int, nargs="+", default=[1, 100, 4000])
     parser.add_argument("--limit", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=40)

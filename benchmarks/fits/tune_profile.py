@@ -1,6 +1,6 @@
 """Fit of the weights of profile `balanced` on two kinds of conversations at once.
 
-    python -m benchmarks.tune_profile locomo10.json beam100k.jsonl [--report]
+    python -m benchmarks.fits.tune_profile locomo10.json beam100k.jsonl [--report]
 
 Each file's conversations must be stored (`memsense eval locomo FILE --ingest`, `memsense eval beam
 FILE`), in the namespaces that --locomo-namespace and --beam-namespace name. Recall runs once a

@@ -1,6 +1,6 @@
 """Worth of the graph route on LoCoMo, by category, and its cost.
 
-    python benchmarks/graph_route.py ../shared/eval/locomo10.json --database-url URL
+    python benchmarks/fits/graph_route.py ../shared/eval/locomo10.json --database-url URL
 
 The weight is chosen on conversations 0-4; conversations 5-9 are asked with that weight and with
 none. The database must hold the file (memsense ingest). Times are of the recall statement, both

@@ -1,6 +1,6 @@
 """Indexes for the filters by tags and by metadata, and whether they are worth their cost.
 
-    python -m benchmarks.filters --database-url postgresql://...
+    python -m benchmarks.fits.filters --database-url postgresql://...
 
 Fills a database of its own, dropped at the end: one user of each of the sizes asked for, and 1,000
 users with 200 chunks each, all with the same tags and metadata. Times the filter alone, by the
@@ -22,7 +22,7 @@ from benchmarks.statements import statement
 from benchmarks.stores import new_database, open_namespace
 from benchmarks.timing import time_calls
 
-FILE = "filters.sql"
+FILE = "fits/filters.sql"
 # Many small users besides the large ones: an index that all users share is slow for them.
 SMALL_USERS, SMALL = 1000, 200
 SHARES = {"half": 0, "tenth": 1, "hundredth": 1, "thousandth": 1}

