@@ -31,15 +31,28 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,lint]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.installed-release: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[release]'
+	@touch $@
+
+$(VENV)/.installed-all: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@# The first generation of MCP's SDK, which CrewAI needs, for a test that puts it before the second.
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/share/mcp-1 \
 	  'mcp>=1.30,<2' httpx-sse pydantic-settings python-dotenv
-	@touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed-release
 
-.PHONY: setup setup-dev
+.PHONY: setup setup-dev setup-all
 setup: $(VENV)/.installed  ## create .venv and install memsense into it
-setup-dev: $(VENV)/.installed-dev  ## the same, with the tools for tests and lint
+setup-dev: $(VENV)/.installed-dev  ## the same, with what `make test` and `make lint` need: 0.7 GB
+setup-all: $(VENV)/.installed-all  ## the same, with what every other target needs, agent frameworks too: 2 GB
 
 # Try it ------------------------------------------------------------------------------------------
 
@@ -49,14 +62,17 @@ demo: setup  ## ingest the sample log, ask three questions and explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words lint-generated lint-docs docs generate format
+.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-generated docs generate format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
-test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, nothing from npm
+test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, no clocks, no other program
 	$(PYTEST)
 
-test-rest: setup-dev  ## run a short form of the other tests: processes, MCP, agents, browser, faults
-	$(PYTEST) tests/acceptance tests/npm tests/browser tests/faults
+test-rest: setup-all  ## run a short form of the other tests: processes, agent frameworks, MCP, browser, faults
+	$(PYTEST) tests/acceptance tests/integrations tests/npm tests/browser tests/faults
+
+test-timing: setup-dev  ## run the tests that measure time, one after the other, where nothing else runs
+	$(BIN)/pytest --all tests/timing
 
 SERVER_SUITES ?= tests/sql tests/server tests/migrations
 # One after the other: the roles are those of all databases.
@@ -84,29 +100,30 @@ LEAK_PAIRS ?= 100000
 MCP_SECONDS ?= 30
 FAULTS = MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) MEMSENSE_FAULT_SEED=$(FAULT_SEED)
 
-test-all: setup-dev  ## run every test in its long form, with random seeds; a failure prints its seed
+test-all: setup-all lint-types-all docs test-timing  ## run every test in its long form, with random seeds; a failure prints its seed
 	@$(MAKE) --no-print-directory --keep-going npm-mcp npm-page npm-agents npm-more-agents || echo "some npm tools could not be installed: the tests that need them are skipped"
-	$(FAULTS) MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(PYTEST) --all tests
+	$(FAULTS) MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(PYTEST) --all --ignore tests/timing tests
+	@$(MAKE) --no-print-directory test-servers
 
-test-faults: setup-dev  ## kill servers and clients during work: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for 10 kills
+test-faults: setup-all  ## kill servers and clients during work: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for 10 kills
 	$(FAULTS) $(BIN)/pytest -s --all tests/faults
 
-npm-mcp: setup-dev  ## install test tools for MCP servers from npm, once
+npm-mcp: setup-all  ## install test tools for MCP servers from npm, once
 	$(BIN)/python tests/npm/npm_tools.py mcp
 
-npm-page: setup-dev  ## install the page's accessibility checks from npm, once
+npm-page: setup-all  ## install the page's accessibility checks from npm, once
 	$(BIN)/python tests/npm/npm_tools.py page
 
-npm-agents: setup-dev  ## install Claude Code and Gemini CLI from npm, once: 460 MB
+npm-agents: setup-all  ## install Claude Code and Gemini CLI from npm, once: 460 MB
 	$(BIN)/python tests/npm/npm_tools.py agents
 
-npm-more-agents: setup-dev  ## install Codex and opencode from npm, once: 760 MB
+npm-more-agents: setup-all  ## install Codex and opencode from npm, once: 760 MB
 	$(BIN)/python tests/npm/npm_tools.py more-agents
 
 test-mcp: npm-mcp  ## test the MCP server with the tools from npm; MCP_SECONDS=300 for more load
 	MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(BIN)/pytest --all tests/sql/test_mcp.py tests/acceptance/test_mcp.py tests/npm/test_mcp_tools.py
 
-test-agents: setup-dev  ## run real coding agents with memsense installed in them
+test-agents: setup-all  ## run real coding agents with memsense installed in them
 	@$(MAKE) --no-print-directory --keep-going npm-agents npm-more-agents || echo "some coding agents could not be installed: their tests are skipped"
 	$(BIN)/pytest --all tests/npm/test_agents.py
 
@@ -117,7 +134,7 @@ test-browser: npm-page  ## test the page in Chromium; needs `apt-get install chr
 test-leaks: setup-dev  ## compare random scopes and filters with a filter in Python: half an hour
 	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest --all tests/sql/test_leaks.py tests/sql/test_row_security.py
 
-lint: lint-ruff lint-format lint-words lint-generated lint-docs lint-layers lint-types  ## check with ruff, pyright, import-linter, tools/ and the site's build
+lint: lint-ruff lint-format lint-words lint-generated lint-layers lint-types  ## check with ruff, pyright, import-linter and tools/
 
 lint-ruff: setup-dev
 	$(BIN)/ruff check .
@@ -127,6 +144,9 @@ lint-format: setup-dev
 
 lint-types: setup-dev
 	$(BIN)/pyright
+
+lint-types-all: setup-all  ## check the types of what imports agent frameworks and other optional packages, too
+	$(BIN)/pyright --project tools/pyright-all.toml
 
 lint-layers: setup-dev
 	$(BIN)/lint-imports
@@ -140,10 +160,8 @@ generate: setup-dev  ## write what is made from the public signatures: docstring
 	$(BIN)/python tools/reference.py
 
 # Strict: a link to a page or heading that is not there fails.
-docs: setup-dev  ## build the site into build/site
+docs: $(VENV)/.installed-docs  ## build the site into build/site
 	$(BIN)/zensical build --strict
-
-lint-docs: docs
 
 lint-words: setup-dev
 	$(BIN)/python tools/words.py
@@ -189,7 +207,7 @@ db-psql: setup  ## open psql on the embedded PostgreSQL
 # Release it --------------------------------------------------------------------------------------
 
 .PHONY: dist sbom constraints first-hit
-dist: setup-dev  ## build the wheel and the sdist into dist, and check both
+dist: $(VENV)/.installed-release  ## build the wheel and the sdist into dist, and check both
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
@@ -198,12 +216,12 @@ dist: setup-dev  ## build the wheel and the sdist into dist, and check both
 first-hit: dist  ## install the wheel in an empty directory and go to the first explained hit; prints what each step costs
 	$(BIN)/python -m benchmarks.first_hit --wheel dist/*.whl
 
-sbom: setup-dev  ## write dist/sbom.json: CycloneDX, all packages that memsense installs, with versions and licences
+sbom: $(VENV)/.installed-release  ## write dist/sbom.json: CycloneDX, all packages that memsense installs, with versions and licences
 	mkdir -p dist && rm -rf build/sbom && $(PYTHON) -m venv build/sbom
 	build/sbom/bin/python -m pip install --quiet --constraint constraints.txt .
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --of JSON --output-file dist/sbom.json build/sbom/bin/python
 
-constraints: setup-dev  ## write the versions that are installed now into constraints.txt
+constraints: setup-all  ## write the versions that are installed now into constraints.txt
 	$(BIN)/python tools/constraints.py
 
 .PHONY: clean

@@ -21,3 +21,8 @@ def memory(database_url: str) -> Generator[MemSense]:
 
     with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
         yield memory
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run coroutines as tests, by pytest-asyncio, which the quick tests do without."""
+    config.option.asyncio_mode = "auto"

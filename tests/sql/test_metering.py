@@ -1,7 +1,8 @@
 """Metering: calls are counted in the process, added up in the database, and reported by tenant."""
 
-# pyright: reportPrivateUsage=false
+import asyncio
 
+# pyright: reportPrivateUsage=false
 import multiprocessing
 import os
 import subprocess
@@ -112,15 +113,18 @@ def test_a_call_of_a_users_view_counts_once_and_for_this_user(
     }
 
 
-async def test_asynchronous_calls_count(database_url: str) -> None:
+def test_asynchronous_calls_count(database_url: str) -> None:
     from memsense import AsyncMemSense
 
-    settings = load_settings(metering=True)
-    async with AsyncMemSense.open(
-        database_url, embedder=HashingEmbedder(), settings=settings
-    ) as memory:
-        await memory.add(SAID, user_id="ada", session_id="s")
-        await memory.search("Lisbon", user_id="ada")
+    async def call() -> None:
+        settings = load_settings(metering=True)
+        async with AsyncMemSense.open(
+            database_url, embedder=HashingEmbedder(), settings=settings
+        ) as memory:
+            await memory.add(SAID, user_id="ada", session_id="s")
+            await memory.search("Lisbon", user_id="ada")
+
+    asyncio.run(call())
     assert read_calls(database_url) == {
         ("default", "ada", verb): (1, 0) for verb in ("add", "search")
     }

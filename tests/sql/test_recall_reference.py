@@ -8,7 +8,6 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import bm25s  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 import psycopg
 import pytest
@@ -249,6 +248,7 @@ def test_a_field_without_weight_finds_nothing(
 def test_bm25f_on_one_field_is_bm25s_bm25(
     memory: MemSense, recall_conn: psycopg.Connection[Any]
 ) -> None:
+    bm25s = pytest.importorskip("bm25s", reason="needs bm25s: make setup-all")
     source = random.Random(3)
     for n in range(80):
         memory.add(
@@ -263,11 +263,11 @@ def test_bm25f_on_one_field_is_bm25s_bm25(
     documents = read_documents(recall_conn)
     index = bm25s.BM25(method="lucene", k1=only.k1, b=only.b)
     corpus = [list(item.fields["user"].elements()) for item in documents]
-    index.index(corpus, show_progress=False)  # pyright: ignore[reportUnknownMemberType]
+    index.index(corpus, show_progress=False)
     for question in QUESTIONS[:2]:
         _, candidates = run_recall(recall_conn, ask(question, only))
         # bm25s leaves out the factor k1 + 1, and counts in float32.
-        plain: Floats = index.get_scores(list(lexemes_of(recall_conn, question)))  # pyright: ignore[reportUnknownMemberType]
+        plain: Floats = index.get_scores(list(lexemes_of(recall_conn, question)))
         scores = plain * (only.k1 + 1)
         best = [int(i) for i in np.argsort(-scores, kind="stable")[:10]]
         assert [item.chunk_id for item in candidates[:10]] == [documents[i].chunk_id for i in best]

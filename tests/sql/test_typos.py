@@ -4,6 +4,7 @@ pyright fails here for a comment that ignores no error: `make lint` proves that 
 """
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
+import asyncio
 from collections.abc import Generator
 
 import pytest
@@ -47,12 +48,15 @@ def test_a_misspelt_argument_of_a_view_of_one_user_is_named(memory: MemSense) ->
         ada.traces.replay("0", as_of_than=True)  # pyright: ignore[reportCallIssue]
 
 
-async def test_a_misspelt_argument_of_an_asynchronous_view_is_named(memory: MemSense) -> None:
-    asynchronous = AsyncMemSense.over(memory)
-    with pytest.raises(UnknownArgumentError, match=TYPO):
-        await asynchronous.search("tea", user_id="ada", tpo_k=3)  # pyright: ignore[reportCallIssue]
-    ada = asynchronous.for_user("ada")
-    with pytest.raises(UnknownArgumentError, match=TYPO):
-        await ada.search("tea", tpo_k=3)  # pyright: ignore[reportCallIssue]
-    with pytest.raises(InvalidInputError, match="the memory of 'ada' alone: leave user_id out"):
-        await ada.search("tea", user_id="bob")  # pyright: ignore[reportCallIssue]
+def test_a_misspelt_argument_of_an_asynchronous_view_is_named(memory: MemSense) -> None:
+    async def call() -> None:
+        asynchronous = AsyncMemSense.over(memory)
+        with pytest.raises(UnknownArgumentError, match=TYPO):
+            await asynchronous.search("tea", user_id="ada", tpo_k=3)  # pyright: ignore[reportCallIssue]
+        ada = asynchronous.for_user("ada")
+        with pytest.raises(UnknownArgumentError, match=TYPO):
+            await ada.search("tea", tpo_k=3)  # pyright: ignore[reportCallIssue]
+        with pytest.raises(InvalidInputError, match="the memory of 'ada' alone: leave user_id out"):
+            await ada.search("tea", user_id="bob")  # pyright: ignore[reportCallIssue]
+
+    asyncio.run(call())

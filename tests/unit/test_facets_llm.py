@@ -10,6 +10,9 @@ import pytest
 
 from memsense.errors import ConfigurationError
 from memsense.write.facets import Facets, FacetTagger
+
+pytest.importorskip("openai", reason="needs memsense[llm]: make setup-all")
+
 from memsense.write.facets.llm import LLMTagger
 
 EMPTY: dict[str, object] = {
