@@ -1,13 +1,14 @@
 """Answers of the API, made from the dataclasses that the Python methods return.
 
-An answer has the fields of its dataclass with their types, or a named part of them. Only the frames
-around them are written out here: pages, lists, and results that Python returns as plain values.
+An answer has the fields of its dataclass with their types, or a named part of them. A route whose
+answer is a list, a page or a number says so in its row, by `list_of` and `value_of`. Written out
+here are only answers whose fields Python returns in another form.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, cast, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -43,8 +44,6 @@ from memsense.types import (
     SupersededFact,
 )
 
-NO_ARGUMENTS: Mapping[str, Any] = {}
-
 
 class Answer(BaseModel):
     """An answer that is read from the attributes of a Python object.
@@ -58,14 +57,11 @@ class Answer(BaseModel):
     holds_memory: ClassVar[bool] = True
 
     @classmethod
-    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: Any, _: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the answer for a result of the Python API, as plain values.
 
-        Args:
-            value: The result.
-            arguments: Arguments of the request.
+        It gets the result, and the arguments of the request.
         """
-        del arguments
         return cls.model_validate(value).model_dump()
 
     @classmethod
@@ -128,42 +124,89 @@ def _json_type(kind: Any) -> Any:
     return Mapping[str, Any] if "JsonValue" in str(kind) or "object" in str(kind) else kind
 
 
-class _List(Answer):
-    """Base of the answers that hold a list in one field, and of its pages the next cursor."""
-
-    @classmethod
-    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
-        """Return the list, and the cursor of the page behind it."""
-        [name] = cls.model_fields.keys() - {"next_cursor"}
-        [kind] = get_args(cls.model_fields[name].annotation)
-        item = cast("type[Answer]", kind)
-        content: dict[str, Any] = {name: [item.plain(each, arguments) for each in value]}
-        if "next_cursor" in cls.model_fields:
-            content["next_cursor"] = value.next_cursor
-        return content
-
-
 class _AsDict(Answer):
     """Base of the answers whose Python objects give themselves as plain values."""
 
     @classmethod
-    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: Any, _: Mapping[str, Any], /) -> dict[str, Any]:
         """Return what the object's `as_dict` gives."""
-        del arguments
         return value.as_dict()
 
 
-class _Number(Answer):
-    """Base of the answers that hold one number."""
+# Answers that hold one field ---------------------------------------------------------------------
+
+
+class _List(Answer):
+    """Base of the answers that hold a list of other answers (see `list_of`).
+
+    A list holds memory if its items do.
+    """
+
+    field: ClassVar[str]
+    item: ClassVar[type[Answer]]
+
+    @classmethod
+    def plain(cls, value: Any, arguments: Mapping[str, Any], /) -> dict[str, Any]:
+        """Return the list, and of a page the cursor of the next one."""
+        # `get_many` returns the memories by their ids, which each one holds.
+        is_by_id = isinstance(value, Mapping)
+        items: Iterable[Any] = cast("Any", value).values() if is_by_id else value
+        content = {cls.field: [cls.item.plain(item, arguments) for item in items]}
+        if "next_cursor" in cls.model_fields:
+            content["next_cursor"] = value.next_cursor
+        return content
+
+    @classmethod
+    def close(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Return the list with its items closed, if they hold no memory."""
+        if cls.holds_memory:
+            return super().close(content)
+        return content | {cls.field: [cls.item.close(item) for item in content[cls.field]]}
+
+
+class _Value(Answer):
+    """Base of the answers that hold a number, ids, or words of the request (see `value_of`)."""
 
     holds_memory = False
 
     @classmethod
-    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
-        """Return the number under the name of the only field."""
-        del arguments
+    def plain(cls, value: Any, _: Mapping[str, Any], /) -> dict[str, Any]:
+        """Return the value under the name of the only field; a set in a fixed order."""
         [name] = cls.model_fields
-        return {name: value}
+        return {name: sorted(cast("set[str]", value)) if isinstance(value, set) else value}
+
+
+def list_of(
+    item: type[Answer], field: str, name: str, text: str, *, is_page: bool = False
+) -> type[Answer]:
+    """Return an answer that holds a list of other answers.
+
+    Args:
+        item: Answer of each item.
+        field: The only field, besides the cursor of a page.
+        name: Name of the answer in OpenAPI.
+        text: Description of the answer in OpenAPI.
+        is_page: Add the cursor of the next page.
+    """
+    fields: dict[str, Any] = {field: (list[item], ...)}
+    if is_page:
+        fields["next_cursor"] = (NextCursor, ...)
+    answer = create_model(name, __base__=_List, __doc__=text, **fields)
+    answer.field, answer.item, answer.holds_memory = field, item, item.holds_memory
+    return answer
+
+
+def value_of(field: str, name: str, text: str, *, kind: Any = int) -> type[Answer]:
+    """Return an answer that holds one plain value, by default a number.
+
+    Args:
+        field: The only field.
+        name: Name of the answer in OpenAPI.
+        text: Description of the answer in OpenAPI.
+        kind: Type of the value.
+    """
+    fields: dict[str, Any] = {field: (kind, ...)}
+    return create_model(name, __base__=_Value, __doc__=text, **fields)
 
 
 # Memories ----------------------------------------------------------------------------------------
@@ -193,32 +236,6 @@ class Memory(
     ]
 
 
-class MemoryList(_List):
-    """Memories, latest first."""
-
-    memories: list[Memory]
-
-
-class MemoriesById(_List):
-    """Memories with these ids; ids that do not exist are left out."""
-
-    memories: list[Memory]
-
-    @classmethod
-    def plain(
-        cls, value: Mapping[int, Chunk], arguments: Mapping[str, Any] = NO_ARGUMENTS
-    ) -> dict[str, Any]:
-        """Return the memories without the ids beside them, which each one holds."""
-        return super().plain(value.values(), arguments)
-
-
-class MemoryPage(_List):
-    """A page of memories."""
-
-    memories: list[Memory]
-    next_cursor: NextCursor
-
-
 class LeftOff(Answer):
     """End of the last session in a project."""
 
@@ -227,9 +244,8 @@ class LeftOff(Answer):
     tokens: int
 
     @classmethod
-    def plain(cls, value: Prompt, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: Prompt, _: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the text with its ids."""
-        del arguments
         return {"text": str(value), "chunk_ids": list(value.chunk_ids), "tokens": value.tokens}
 
 
@@ -246,7 +262,7 @@ class AddedMemories(Answer):
     )
 
     @classmethod
-    def plain(cls, value: Added, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: Added, arguments: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the memories and the remarks on them."""
         return {
             "memories": [Memory.plain(chunk, arguments) for chunk in value],
@@ -256,96 +272,36 @@ class AddedMemories(Answer):
         }
 
 
-class AddedSessions(_List):
-    """Memories that were stored of each session, in the request's order."""
-
-    sessions: list[AddedMemories]
-
-
 class Session(answer_of(SessionSummary)):
     """A session: its times, its number of exchanges, and its opening words."""
-
-
-class SessionPage(_List):
-    """A page of sessions, latest first."""
-
-    sessions: list[Session]
-    next_cursor: NextCursor
 
 
 class User(answer_of(ScopeStatistics)):
     """A user, with the size of the memory."""
 
 
-class UserList(_List):
-    """Users with the sizes of their memories."""
-
-    users: list[User]
-
-
-class UserPage(_List):
-    """A page of users, by their ids."""
-
-    users: list[User]
-    next_cursor: NextCursor
-
-
 class Day(answer_of(DayCount)):
     """The exchanges that were stored on a day."""
-
-
-class Days(_List):
-    """Days on which exchanges were stored, the latest first."""
-
-    days: list[Day]
-
-
-class Words(Answer):
-    """Words that a text search matches."""
-
-    words: list[str]
-
-    @classmethod
-    def plain(cls, value: set[str], arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
-        """Return the words in a fixed order."""
-        del arguments
-        return {"words": sorted(value)}
 
 
 class KeptVersion(answer_of(Version, content=Field(description="Its fields by name."))):
     """A memory's content before a change."""
 
 
-class Versions(_List):
-    """A memory's former contents, oldest first, as far as the setting `history` keeps them."""
-
-    versions: list[KeptVersion]
-
-
 class ChangedFact(answer_of(SupersededFact, reason=Field(examples=["moved to"]))):
     """A fact that changed: which memory replaced what which other one says."""
-
-
-class SupersededFacts(_List):
-    """The changes in which these memories stand, on either side."""
-
-    facts: list[ChangedFact]
 
 
 class HistoryEntry(answer_of(Event, kind=Field(examples=["added"]))):
     """An event in a memory's history."""
 
 
-class History(_List):
-    """A memory's history, oldest event first."""
-
-    events: list[HistoryEntry]
-
-
-class Changed(_Number):
-    """The memories that changed: a session with its exchanges, a part with its other parts."""
-
-    chunk_ids: list[int]
+Changed = value_of(
+    "chunk_ids",
+    "Changed",
+    "The memories that changed: a session with its exchanges, a part with its other parts.",
+    kind=list[int],
+)
 
 
 class Scored(Answer):
@@ -355,7 +311,7 @@ class Scored(Answer):
     memory_score: float
 
     @classmethod
-    def plain(cls, value: float, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: float, arguments: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the score and whose it is."""
         return {"chunk_id": arguments["chunk_id"], "memory_score": value}
 
@@ -366,12 +322,12 @@ class ErasureReceipt(_AsDict, answer_of(Receipt)):
     holds_memory = False
 
 
-class ErasureReceipts(_List):
-    """Receipts of erasures, the latest first."""
-
-    holds_memory = False
-
-    erasures: list[ErasureReceipt]
+ErasureReceipts = list_of(
+    ErasureReceipt,
+    "erasures",
+    "ErasureReceipts",
+    "Receipts of erasures, the latest first.",
+)
 
 
 # Projects and entities ---------------------------------------------------------------------------
@@ -381,22 +337,10 @@ class Project(answer_of(projects.Project)):
     """A project that memories are about, a pool of sessions, or both under one name."""
 
 
-class ProjectList(_List):
-    """The projects by name, with what a search in each reaches."""
-
-    projects: list[Project]
-
-
 class Entity(
     answer_of(reading.Entity, "entity_id", "user_id", "name", "kind", "mentions", "chunks")
 ):
     """A name, a place or another thing that memories mention."""
-
-
-class EntityList(_List):
-    """Entities, the one with the most mentions first."""
-
-    entities: list[Entity]
 
 
 class EntityDetails(
@@ -454,7 +398,7 @@ class ContextAnswer(Answer):
     )
 
     @classmethod
-    def plain(cls, value: Prompt, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: Prompt, arguments: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the text, with its lines and reasons if the request asks for them."""
         return {
             "text": str(value),
@@ -493,17 +437,9 @@ class SearchAnswer(_AsDict):
     hits: list[FoundMemory]
 
     @classmethod
-    def plain(
-        cls, value: SearchResult, arguments: Mapping[str, Any] = NO_ARGUMENTS
-    ) -> dict[str, Any]:
+    def plain(cls, value: SearchResult, arguments: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the result, with its word matches if the request asks for them."""
         return value.as_dict(matches=bool(arguments.get("matches")))
-
-
-class SearchAnswers(_List):
-    """The answers to several questions, in the request's order."""
-
-    answers: list[SearchAnswer]
 
 
 class Verdict(_AsDict):
@@ -523,13 +459,6 @@ class TraceLine(
     )
 ):
     """A recorded search."""
-
-
-class TracePage(_List):
-    """A page of recorded searches, latest first."""
-
-    traces: list[TraceLine]
-    next_cursor: NextCursor
 
 
 class Candidate(BaseModel):
@@ -564,9 +493,8 @@ class RecordedSearch(Answer):
     candidates: list[Candidate]
 
     @classmethod
-    def plain(cls, value: Trace, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: Trace, _: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the trace with its candidates."""
-        del arguments
         names = Candidate.model_fields.keys() - {"parts"}
         candidates = [
             {**{name: getattr(item, name) for name in names}, "parts": item.parts()}
@@ -606,12 +534,6 @@ class SearchStatistics(answer_of(TraceStatistics)):
     """Counts of the recorded searches, and percentiles of their duration in ms."""
 
 
-class Pruned(_Number):
-    """The number of recorded searches that were deleted."""
-
-    traces: int
-
-
 # Questions with labelled memories ----------------------------------------------------------------
 
 
@@ -628,11 +550,8 @@ class Labels(Answer):
     labels: list[LabelIn]
 
     @classmethod
-    def plain(
-        cls, value: Mapping[int, bool], arguments: Mapping[str, Any] = NO_ARGUMENTS
-    ) -> dict[str, Any]:
+    def plain(cls, value: Mapping[int, bool], _: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the labels as a list."""
-        del arguments
         return {"labels": [{"chunk_id": key, "right": right} for key, right in value.items()]}
 
 
@@ -644,26 +563,8 @@ class Question(_AsDict):
     labels: list[LabelIn]
 
 
-class Questions(_List):
-    """The questions of a set, the earliest label first."""
-
-    questions: list[Question]
-
-
 class SetLine(answer_of(QuestionSet)):
     """A set of questions, with its numbers of questions and labels."""
-
-
-class Sets(_List):
-    """The sets of questions by name."""
-
-    sets: list[SetLine]
-
-
-class RemovedLabels(_Number):
-    """The number of labels that were removed."""
-
-    labels: int
 
 
 class SetFigures(answer_of(Figures)):
@@ -709,13 +610,7 @@ class SettingsAnswer(_AsDict):
 class SettingsChange(answer_of(RecordedChange)):
     """A change of a setting or of a stored profile."""
 
-
-class SettingsHistory(_List):
-    """The latest changes, each with who made it."""
-
     holds_memory = False
-
-    changes: list[SettingsChange]
 
 
 class ProfileAnswer(_AsDict):
@@ -739,11 +634,8 @@ class ProfileLine(Answer):
     created_at: datetime | None
 
     @classmethod
-    def plain(
-        cls, value: KnownProfile, arguments: Mapping[str, Any] = NO_ARGUMENTS
-    ) -> dict[str, Any]:
+    def plain(cls, value: KnownProfile, _: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the profile with its constants."""
-        del arguments
         profile: Profile = value.profile
         return {
             "profile": profile.as_dict(),
@@ -753,32 +645,10 @@ class ProfileLine(Answer):
         }
 
 
-class ProfileList(_List):
-    """The shipped profiles, then the namespace's own."""
-
-    holds_memory = False
-
-    profiles: list[ProfileLine]
-
-
 class Rule(answer_of(TtlRule)):
     """Rule of how long memories are stored; without a tag, for all that have no other."""
 
     holds_memory = False
-
-
-class Rules(_List):
-    """Rules by which memories expire, that of the namespace first."""
-
-    holds_memory = False
-
-    rules: list[Rule]
-
-
-class Dated(_Number):
-    """The number of stored chunks that a rule has dated."""
-
-    chunks: int
 
 
 class SweptMemories(answer_of(Swept)):
@@ -790,6 +660,9 @@ class SweptMemories(answer_of(Swept)):
 # Operation ---------------------------------------------------------------------------------------
 
 
+_WHOSE = ("user_id", "session_id", "chunk_id")
+
+
 class JobLine(
     answer_of(
         Job,
@@ -799,21 +672,12 @@ class JobLine(
 ):
     """A background job."""
 
-
-class Jobs(_List):
-    """Background jobs, next due first."""
-
     holds_memory = False
-
-    jobs: list[JobLine]
 
     @classmethod
     def close(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the jobs without the ids of whose memory they work on."""
-        return {"jobs": [job | dict.fromkeys(_WHOSE) for job in content["jobs"]]}
-
-
-_WHOSE = ("user_id", "session_id", "chunk_id")
+        """Return the job without the ids of whose memory it works on."""
+        return content | dict.fromkeys(_WHOSE)
 
 
 class JobNumbers(answer_of(JobCounts)):
@@ -822,10 +686,7 @@ class JobNumbers(answer_of(JobCounts)):
     holds_memory = False
 
 
-class JobIds(_Number):
-    """The jobs that were changed."""
-
-    job_ids: list[int]
+JobIds = value_of("job_ids", "JobIds", "The jobs that were changed.", kind=list[int])
 
 
 class JobsRun(answer_of(JobsDone)):
@@ -846,14 +707,6 @@ class Key(
     holds_memory = False
 
 
-class Keys(_List):
-    """The tenant's keys, the oldest first."""
-
-    holds_memory = False
-
-    access_keys: list[Key]
-
-
 class CreatedKey(Answer):
     """A key at its creation: its text is shown now and never again."""
 
@@ -863,7 +716,7 @@ class CreatedKey(Answer):
     key: Key
 
     @classmethod
-    def plain(cls, value: NewKey, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+    def plain(cls, value: NewKey, arguments: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the key with its text."""
         return {"text": value.text, "key": Key.plain(value.key, arguments)}
 
@@ -872,14 +725,6 @@ class ModelLine(answer_of(ModelStatus)):
     """An embedding model that the namespace has vectors of."""
 
     holds_memory = False
-
-
-class Models(_List):
-    """Embedding models, the one in use first."""
-
-    holds_memory = False
-
-    models: list[ModelLine]
 
 
 class ModelsCompared(_AsDict):
@@ -893,42 +738,13 @@ class ModelsCompared(_AsDict):
     replays: list[dict[str, Any]]
 
 
-class DroppedVectors(_Number):
-    """The number of vectors that were deleted."""
-
-    vectors: int
-
-
-class ChunkCount(_Number):
-    """The number of memories that were worked on."""
-
-    chunks: int
-
-
-class LinkCount(_Number):
-    """The number of new links between changed facts."""
-
-    links: int
-
-
-class SessionCount(_Number):
-    """The number of sessions whose chunks were made."""
-
-    sessions: int
+ChunkCount = value_of("chunks", "ChunkCount", "The number of memories that were worked on.")
 
 
 class Change(answer_of(IndexChange)):
     """An index that was built or dropped."""
 
     holds_memory = False
-
-
-class IndexChanges(_List):
-    """Indexes that were built or dropped."""
-
-    holds_memory = False
-
-    changes: list[Change]
 
 
 class Rebuilt(answer_of(Reindexing)):

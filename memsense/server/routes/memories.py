@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from memsense.server import answers
+from memsense.server.answers import list_of
 from memsense.server.operations import Operation
 from memsense.server.requests import (
     EraseBody,
@@ -26,33 +27,51 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/memories/many", verb="add_many", scope="write", status=201,
-        answer=answers.AddedSessions, body=NewSessions, problems=[409, 507],
+        body=NewSessions, problems=[409, 507],
+        answer=list_of(
+            answers.AddedMemories, "sessions", "AddedSessions",
+            "Memories that were stored of each session, in the request's order.",
+        ),
     ),
     Operation(
-        method="GET", path="/memories", verb="list", scope="read", answer=answers.MemoryPage
+        method="GET", path="/memories", verb="list", scope="read",
+        answer=list_of(
+            answers.Memory, "memories", "MemoryPage", "A page of memories.", is_page=True,
+        ),
     ),
     Operation(
         method="GET", path="/memories/recent", verb="recent", scope="read",
-        answer=answers.MemoryList,
+        answer=list_of(answers.Memory, "memories", "MemoryList", "Memories, latest first."),
     ),
     Operation(
         method="GET", path="/memories/get-many", verb="get_many", scope="read",
-        answer=answers.MemoriesById,
+        answer=list_of(
+            answers.Memory, "memories", "MemoriesById",
+            "Memories with these ids; ids that do not exist are left out.",
+        ),
     ),
     Operation(
         method="GET", path="/memories/superseded-facts", verb="superseded_facts", scope="read",
-        answer=answers.SupersededFacts,
+        answer=list_of(
+            answers.ChangedFact, "facts", "SupersededFacts",
+            "The changes in which these memories stand, on either side.",
+        ),
     ),
     Operation(
         method="GET", path=MEMORY, verb="get", scope="read", answer=answers.Memory, problems=[404]
     ),
     Operation(
-        method="GET", path=f"{MEMORY}/history", verb="history", scope="read",
-        answer=answers.History, problems=[404],
+        method="GET", path=f"{MEMORY}/history", verb="history", scope="read", problems=[404],
+        answer=list_of(
+            answers.HistoryEntry, "events", "History", "A memory's history, oldest event first.",
+        ),
     ),
     Operation(
-        method="GET", path=f"{MEMORY}/versions", verb="versions", scope="read",
-        answer=answers.Versions, problems=[404],
+        method="GET", path=f"{MEMORY}/versions", verb="versions", scope="read", problems=[404],
+        answer=list_of(
+            answers.KeptVersion, "versions", "Versions",
+            "A memory's former contents, oldest first, as far as the setting `history` keeps them.",
+        ),
     ),
     Operation(
         method="PATCH", path=MEMORY, verb="update", scope="write", answer=answers.Memory,
@@ -82,14 +101,33 @@ OPERATIONS = (
         answer=None, body=FeedbackBody, problems=[404, 409],
     ),
     Operation(
-        method="GET", path="/sessions", verb="sessions", scope="read", answer=answers.SessionPage
+        method="GET", path="/sessions", verb="sessions", scope="read",
+        answer=list_of(
+            answers.Session, "sessions", "SessionPage", "A page of sessions, latest first.",
+            is_page=True,
+        ),
     ),
     Operation(
         method="GET", path="/left-off", verb="left_off", scope="read", answer=answers.LeftOff
     ),
-    Operation(method="GET", path="/users", verb="users", scope="read", answer=answers.UserPage),
-    Operation(method="GET", path="/stats", verb="stats", scope="read", answer=answers.UserList),
-    Operation(method="GET", path="/growth", verb="growth", scope="read", answer=answers.Days),
+    Operation(
+        method="GET", path="/users", verb="users", scope="read",
+        answer=list_of(
+            answers.User, "users", "UserPage", "A page of users, by their ids.", is_page=True,
+        ),
+    ),
+    Operation(
+        method="GET", path="/stats", verb="stats", scope="read",
+        answer=list_of(
+            answers.User, "users", "UserList", "Users with the sizes of their memories.",
+        ),
+    ),
+    Operation(
+        method="GET", path="/growth", verb="growth", scope="read",
+        answer=list_of(
+            answers.Day, "days", "Days", "Days on which exchanges were stored, the latest first.",
+        ),
+    ),
     # Erasures
     Operation(
         method="POST", path="/erasures", verb="erase", scope="admin", status=201,
@@ -111,7 +149,10 @@ OPERATIONS = (
     # Projects
     Operation(
         method="GET", path="/projects", verb="projects.list", scope="read",
-        answer=answers.ProjectList,
+        answer=list_of(
+            answers.Project, "projects", "ProjectList",
+            "The projects by name, with what a search in each reaches.",
+        ),
     ),
     Operation(
         method="POST", path="/projects", verb="projects.create", scope="write", status=201,
@@ -136,7 +177,10 @@ OPERATIONS = (
     # Entities
     Operation(
         method="GET", path="/entities", verb="entities.list", scope="read",
-        answer=answers.EntityList,
+        answer=list_of(
+            answers.Entity, "entities", "EntityList",
+            "Entities, the one with the most mentions first.",
+        ),
     ),
     Operation(
         method="POST", path="/entities/rebuild", verb="entities.rebuild", scope="admin",

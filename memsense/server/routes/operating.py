@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from memsense.server import answers
+from memsense.server.answers import list_of, value_of
 from memsense.server.callers import Caller
 from memsense.server.operations import Operation
 from memsense.server.problems import ProblemError
@@ -42,11 +43,17 @@ OPERATIONS = (
     ),
     Operation(
         method="GET", path="/settings/history", verb="settings.history", scope="read",
-        answer=answers.SettingsHistory,
+        answer=list_of(
+            answers.SettingsChange, "changes", "SettingsHistory",
+            "The latest changes, each with who made it.",
+        ),
     ),
     Operation(
         method="GET", path="/profiles", verb="profiles.list", scope="read",
-        answer=answers.ProfileList,
+        answer=list_of(
+            answers.ProfileLine, "profiles", "ProfileList",
+            "The shipped profiles, then the namespace's own.",
+        ),
     ),
     Operation(
         method="POST", path="/profiles", verb="profiles.create", scope="admin", status=201,
@@ -61,9 +68,16 @@ OPERATIONS = (
         method="DELETE", path="/profiles/{name}", verb="profiles.delete", scope="admin",
         status=204, answer=None, problems=[404],
     ),
-    Operation(method="GET", path="/ttl", verb="ttl.list", scope="read", answer=answers.Rules),
     Operation(
-        method="PUT", path="/ttl", verb="ttl.set", scope="admin", answer=answers.Dated,
+        method="GET", path="/ttl", verb="ttl.list", scope="read",
+        answer=list_of(
+            answers.Rule, "rules", "Rules",
+            "Rules by which memories expire, that of the namespace first.",
+        ),
+    ),
+    Operation(
+        method="PUT", path="/ttl", verb="ttl.set", scope="admin",
+        answer=value_of("chunks", "Dated", "The number of stored chunks that a rule has dated."),
         body=RuleBody, problems=[404],
     ),
     Operation(
@@ -77,7 +91,7 @@ OPERATIONS = (
     # Keys
     Operation(
         method="GET", path="/access-keys", verb="access_keys.list", scope="admin",
-        answer=answers.Keys,
+        answer=list_of(answers.Key, "access_keys", "Keys", "The tenant's keys, the oldest first."),
     ),
     Operation(
         method="POST", path="/access-keys", verb="access_keys.create", scope="admin", status=201,
@@ -88,7 +102,10 @@ OPERATIONS = (
         answer=answers.Key, problems=[404],
     ),
     # Jobs
-    Operation(method="GET", path="/jobs", verb="jobs.list", scope="admin", answer=answers.Jobs),
+    Operation(
+        method="GET", path="/jobs", verb="jobs.list", scope="admin",
+        answer=list_of(answers.JobLine, "jobs", "Jobs", "Background jobs, next due first."),
+    ),
     Operation(
         method="GET", path="/jobs/count", verb="jobs.count", scope="admin",
         answer=answers.JobNumbers,
@@ -106,7 +123,10 @@ OPERATIONS = (
     ),
     # Models and indexes
     Operation(
-        method="GET", path="/models", verb="models.status", scope="read", answer=answers.Models
+        method="GET", path="/models", verb="models.status", scope="read",
+        answer=list_of(
+            answers.ModelLine, "models", "Models", "Embedding models, the one in use first.",
+        ),
     ),
     Operation(
         method="POST", path="/models/compare", verb="models.compare", scope="admin",
@@ -122,15 +142,20 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/models/drop", verb="models.drop", scope="admin",
-        answer=answers.DroppedVectors, problems=[404],
+        answer=value_of("vectors", "DroppedVectors", "The number of vectors that were deleted."),
+        problems=[404],
     ),
     Operation(
-        method="POST", path="/indexes/make-sessions", verb="indexes.make_sessions",
-        scope="admin", answer=answers.SessionCount,
+        method="POST", path="/indexes/make-sessions", verb="indexes.make_sessions", scope="admin",
+        answer=value_of(
+            "sessions", "SessionCount", "The number of sessions whose chunks were made.",
+        ),
     ),
     Operation(
         method="POST", path="/indexes/optimise", verb="indexes.optimise", scope="admin",
-        answer=answers.IndexChanges,
+        answer=list_of(
+            answers.Change, "changes", "IndexChanges", "Indexes that were built or dropped.",
+        ),
     ),
     Operation(
         method="POST", path="/indexes/fill-tokens", verb="indexes.fill_tokens", scope="admin",
@@ -138,7 +163,8 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/indexes/link-facts", verb="indexes.link_facts", scope="admin",
-        answer=answers.LinkCount, problems=[404],
+        answer=value_of("links", "LinkCount", "The number of new links between changed facts."),
+        problems=[404],
     ),
     Operation(
         method="POST", path="/indexes/rebuild", verb="indexes.rebuild", scope="admin",

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from memsense.server import answers
+from memsense.server.answers import list_of, value_of
 from memsense.server.operations import Operation
 from memsense.server.requests import (
     CompareBody,
@@ -24,8 +25,12 @@ OPERATIONS = (
         body=SearchBody, problems=[404, 504],
     ),
     Operation(
-        method="POST", path="/search/many", verb="search_many", scope="read",
-        answer=answers.SearchAnswers, body=SearchesBody, problems=[404, 504],
+        method="POST", path="/search/many", verb="search_many", scope="read", body=SearchesBody,
+        problems=[404, 504],
+        answer=list_of(
+            answers.SearchAnswer, "answers", "SearchAnswers",
+            "The answers to several questions, in the request's order.",
+        ),
     ),
     Operation(
         method="POST", path="/context", verb="context", scope="read",
@@ -37,7 +42,7 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/matching-words", verb="matching_words", scope="read",
-        answer=answers.Words,
+        answer=value_of("words", "Words", "Words that a text search matches.", kind=list[str]),
     ),
     # Recorded searches
     Operation(
@@ -46,7 +51,11 @@ OPERATIONS = (
         location="/traces/{trace_id}", problems=[404, 504],
     ),
     Operation(
-        method="GET", path="/traces", verb="traces.list", scope="read", answer=answers.TracePage
+        method="GET", path="/traces", verb="traces.list", scope="read",
+        answer=list_of(
+            answers.TraceLine, "traces", "TracePage", "A page of recorded searches, latest first.",
+            is_page=True,
+        ),
     ),
     Operation(
         method="GET", path="/traces/statistics", verb="traces.statistics", scope="read",
@@ -58,7 +67,8 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/traces/prune", verb="traces.prune", scope="admin",
-        answer=answers.Pruned, problems=[404],
+        answer=value_of("traces", "Pruned", "The number of recorded searches that were deleted."),
+        problems=[404],
     ),
     Operation(
         method="GET", path="/traces/{trace_id}", verb="traces.get", scope="read",
@@ -71,11 +81,14 @@ OPERATIONS = (
     # Questions with labelled memories
     Operation(
         method="GET", path="/question-sets", verb="questions.sets", scope="read",
-        answer=answers.Sets,
+        answer=list_of(answers.SetLine, "sets", "Sets", "The sets of questions by name."),
     ),
     Operation(
         method="GET", path="/questions", verb="questions.list", scope="read",
-        answer=answers.Questions,
+        answer=list_of(
+            answers.Question, "questions", "Questions",
+            "The questions of a set, the earliest label first.",
+        ),
     ),
     Operation(
         method="GET", path="/questions/labels", verb="questions.labels", scope="read",
@@ -91,7 +104,8 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/questions/remove", verb="questions.remove", scope="write",
-        answer=answers.RemovedLabels, body=QuestionBody,
+        answer=value_of("labels", "RemovedLabels", "The number of labels that were removed."),
+        body=QuestionBody,
     ),
     Operation(
         method="POST", path="/questions/compare", verb="questions.compare", scope="read",

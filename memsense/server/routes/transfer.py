@@ -11,7 +11,7 @@ from memsense.client.memory import MemSense
 from memsense.client.verbs import Memory
 from memsense.declaration import parameters_of
 from memsense.inputs import require_user
-from memsense.server.answers import Answer, answer_of
+from memsense.server.answers import answer_of, list_of
 from memsense.server.callers import Caller, Reader, Writer, state_of
 from memsense.server.operations import IdempotencyKey, UserId
 from memsense.server.problems import ProblemError, problem_responses
@@ -42,12 +42,12 @@ class TransferState(
     holds_memory = False
 
 
-class TransferList(Answer):
-    """Exports or imports of this key's, the latest first."""
-
-    transfers: list[TransferState]
-
-
+TransferList = list_of(
+    TransferState,
+    "transfers",
+    "TransferList",
+    "Exports or imports of this key's, the latest first.",
+)
 TransferId = Annotated[UUID, PathParameter(description="Id of the export or import.")]
 
 
