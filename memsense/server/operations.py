@@ -39,9 +39,11 @@ from memsense.server.answers import Answer, Written
 from memsense.server.callers import Caller, require, state_of
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import (
+    FROM_SIGNATURE,
     LARGEST_LIST,
     LARGEST_PAGE,
     Body,
+    BodySpec,
     body_of,
     check_cursor,
     is_of_python_alone,
@@ -106,7 +108,7 @@ class Operation:
         answer: Form of the answer; None for an answer without a body.
         name: Name of the operation; default: that of the verb.
         status: Status of success.
-        body: The request's body, where JSON needs more than the signature has.
+        body: Name and example of the request's body, or the body, where JSON needs more than that.
         fixed: Arguments that the route itself passes.
         location: Address of the resource that was created, with fields of the answer.
         problems: Statuses of errors besides those that every route has.
@@ -121,7 +123,7 @@ class Operation:
     answer: type[Answer] | None
     name: str = ""
     status: int = 200
-    body: type[Body] | None = None
+    body: type[Body] | BodySpec = FROM_SIGNATURE
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     location: str = ""
     problems: Sequence[int] = ()
@@ -163,9 +165,9 @@ class Operation:
         """The body: made of the parameters that stand nowhere else, None if there are none."""
         if self.method in {"GET", "DELETE"}:
             return None
-        if self.body is not None:
+        if not isinstance(self.body, BodySpec):
             return self.body
-        body = body_of(self.function, without={*self.path_names, *self.fixed})
+        body = body_of(self.function, self.body, without={*self.path_names, *self.fixed})
         return body if body.model_fields else None
 
     def signature(self) -> inspect.Signature:

@@ -1,12 +1,14 @@
 """Bodies and parameters of requests, made from the signatures of the Python methods.
 
 A body has the parameters of its method with their types, defaults, limits and texts, so that HTTP
-and Python can't drift apart. Only what HTTP needs besides stands here: JSON's types in place of
-Python objects, limits of lists, and examples.
+and Python can't drift apart. A route's row names its body and gives an example, by `BodySpec`.
+Written out here is what HTTP needs besides: JSON's types in place of Python objects, limits of
+lists, and bodies with fields or arguments of their own.
 """
 
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, ClassVar, LiteralString, Self, Union, cast, get_args, get_origin
@@ -36,21 +38,14 @@ from pydantic_core import (
     core_schema,
 )
 
-from memsense.client.access_keys import AccessKeysResource
 from memsense.client.cursors import read_cursor
-from memsense.client.jobs import JobsResource
-from memsense.client.profiles import ProfilesResource
-from memsense.client.projects import ProjectsResource
-from memsense.client.questions import QuestionsResource
 from memsense.client.settings import SettingsResource
-from memsense.client.traces import TracesResource
-from memsense.client.ttl import TtlResource
 from memsense.client.verbs import Memory
 from memsense.declaration import Parameter, parameters_of, read_arguments, unknown_argument
 from memsense.errors import InvalidInputError
 from memsense.inputs import VISIBLE, Check, ChunkId, Id, Name, wrong_value
-from memsense.search.profiles import ROUTES, TUNABLE, Profile
-from memsense.search.settings import CHOICES, QUOTA, SETTING_NAMES
+from memsense.search.profiles import ROUTES, Profile
+from memsense.search.settings import CHOICES, QUOTA
 from memsense.server.problems import ProblemError
 from memsense.write.messages import list_messages
 
@@ -110,15 +105,37 @@ def is_of_python_alone(parameter: Parameter) -> bool:
     return parameter.name in SET_BY_SERVER or is_function
 
 
+@dataclass(frozen=True, slots=True)
+class BodySpec:
+    """Properties of a body that the signature of its method does not have.
+
+    Attributes:
+        name: Name in OpenAPI; default: that of the method.
+        text: Description in OpenAPI.
+        example: Example in OpenAPI.
+        base: Class of the body.
+        constants: Constants of profiles that are fields, too, as `**changes` has them in Python.
+    """
+
+    name: str = ""
+    text: str | None = None
+    example: Mapping[str, JsonValue] | None = None
+    base: type[Body] = Body
+    constants: Iterable[str] = ()
+
+
+FROM_SIGNATURE = BodySpec()
+
+
 def body_of(
-    method: Callable[..., Any], *, without: Iterable[str] = (), base: type[Body] = Body
+    method: Callable[..., Any], spec: BodySpec = FROM_SIGNATURE, *, without: Iterable[str] = ()
 ) -> type[Body]:
     """Return a body with the parameters of a method.
 
     Args:
         method: The Python method.
+        spec: Name, text and further properties of the body.
         without: Parameters that stand elsewhere in the request, or that HTTP does not have.
-        base: Class of the body.
     """
     fields: dict[str, Any] = {}
     for name, parameter in parameters_of(method).items():
@@ -130,7 +147,17 @@ def body_of(
             # A key of one user names the user already.
             kind, default = kind | None, None
         fields[name] = (Annotated[kind, Field(description=parameter.text)], default)
-    return create_model(method.__name__, __base__=base, **fields)
+    for name in spec.constants:
+        kind = Annotated[Constant | None, Field(description=TEXTS.get(name, ""))]
+        fields.setdefault(name, (kind, None))
+    config = {"json_schema_extra": {"examples": [spec.example]}} if spec.example else {}
+    return create_model(
+        spec.name or method.__name__,
+        __base__=spec.base,
+        __doc__=spec.text,
+        __cls_kwargs__=config,
+        **fields,
+    )
 
 
 def _as_json(kind: Any) -> Any:
@@ -302,7 +329,7 @@ class UpdateBody(body_of(Memory.update, without=("chunk_id",))):
         return arguments
 
 
-class _WithMatches(Body):
+class WithMatches(Body):
     """Base of the bodies whose answers have word matches, but only if they are asked for."""
 
     beside: ClassVar[Sequence[str]] = ("matches",)
@@ -314,24 +341,6 @@ class _WithMatches(Body):
             " which of the memory. They cost as much time as all else in the answer."
         ),
     ] = False
-
-
-class SearchBody(body_of(Memory.search, base=_WithMatches)):
-    """A question, whose memory to search, filters, and how to rank."""
-
-    model_config = _example({"query": "Where does Ada live?", "user_id": "ada", "top_k": 4})
-
-
-class RecordBody(body_of(Memory.search, without=("trace",), base=_WithMatches)):
-    """A search that is recorded."""
-
-    model_config = _example({"query": "Where does Ada live?", "user_id": "ada"})
-
-
-class SearchesBody(body_of(Memory.search_many, base=_WithMatches)):
-    """Several questions with the same filters."""
-
-    model_config = _example({"queries": ["Where does Ada live?", "What tea?"], "user_id": "ada"})
 
 
 class ContextBody(body_of(Memory.context)):
@@ -346,118 +355,9 @@ class ContextBody(body_of(Memory.context)):
     ] = False
 
 
-class WhyNotBody(body_of(Memory.why_not)):
-    """A question, and the memory that it should have returned."""
-
-    model_config = _example({"query": "Where does Ada live?", "user_id": "ada", "chunk_id": 42})
-
-
-class ReplayBody(body_of(TracesResource.replay, without=("trace_id",))):
-    """Constants with which to run a recorded search again; by default the recorded ones."""
-
-    model_config = _example({"overrides": {"lexical": 1.5, "mmr_lambda": 1.0}})
-
-
-class CompareBody(body_of(TracesResource.compare)):
-    """Constants with which to run the latest recorded searches again."""
-
-    model_config = _example({"count": 5, "profile": "lexical"})
-
-
-class ReasonBody(body_of(Memory.forget, without=("chunk_id",))):
-    """The reason of a change."""
-
-    model_config = _example({"reason": "she has moved"})
-
-
-class FeedbackBody(body_of(Memory.feedback, without=("chunk_id",))):
-    """Feedback on a memory that a search returned."""
-
-    model_config = _example({"helpful": True, "question": "Where does Ada live?"})
-
-
-class EraseBody(body_of(Memory.erase)):
-    """Selection to erase for good: all of a user's memory, a session, or a message."""
-
-    model_config = _example({"user_id": "ada", "session_id": "monday"})
-
-
-class JobsBody(body_of(JobsResource.retry)):
-    """Jobs; without ids, all dead ones."""
-
-    model_config = _example({"job_ids": [17]})
-
-
-class KeyBody(body_of(AccessKeysResource.create)):
-    """A new access key: what it allows, and whose memory it opens."""
-
-    model_config = _example({"scopes": ["read", "write"], "name": "chat", "user_id": "ada"})
-
-
-class ProjectBody(body_of(ProjectsResource.create)):
-    """A new pool of sessions."""
-
-    model_config = _example({"name": "kitchen", "session_ids": ["monday"]})
-
-
-class SessionsOfProject(body_of(ProjectsResource.add, without=("name",))):
-    """Sessions to put into a project, or to take out of it."""
-
-    model_config = _example({"session_ids": ["friday"]})
-
-
-class LabelBody(body_of(QuestionsResource.label)):
-    """A label of a memory: whether it is right for a question."""
-
-    model_config = _example({
-        "question": "Where does Ada live?", "chunk_id": 42, "right": True, "user_id": "ada",
-    })  # fmt: skip
-
-
-class UnlabelBody(body_of(QuestionsResource.unlabel)):
-    """A label to remove."""
-
-    model_config = _example({"question": "Where does Ada live?", "chunk_id": 42, "user_id": "ada"})
-
-
-class QuestionBody(body_of(QuestionsResource.remove)):
-    """A question to remove from its set."""
-
-    model_config = _example({"question": "Where does Ada live?", "user_id": "ada"})
-
-
-class CompareSetBody(body_of(QuestionsResource.compare)):
-    """Two rankings with which to ask all questions of a set."""
-
-    model_config = _example({"set_name": "questions", "overrides": {"lexical": 1.5}})
-
-
-class RuleBody(body_of(TtlResource.set)):
-    """A rule of how long memories are stored."""
-
-    model_config = _example({"ttl": "90d", "tag": "scratch"})
-
-
-class RuleName(body_of(TtlResource.unset)):
-    """A rule to delete."""
-
-    model_config = _example({"tag": "scratch"})
-
-
 # Bodies with names of constants ------------------------------------------------------------------
 
 Constant = StrictInt | StrictFloat | StrictBool | StrictStr
-
-
-def with_constants(body: type[Body], names: Iterable[str]) -> type[Body]:
-    """Return a body that also has constants of profiles by name, as `**changes` has in Python."""
-    fields: dict[str, Any] = {
-        name: (Annotated[Constant | None, Field(description=TEXTS.get(name, ""))], None)
-        for name in names
-        if name not in body.model_fields
-    }
-    return create_model(body.__name__, __base__=body, **fields)
-
 
 TEXTS: Mapping[str, str] = {
     **read_arguments(Profile.__doc__ or ""),
@@ -469,24 +369,12 @@ TEXTS: Mapping[str, str] = {
 """Texts of the constants and settings."""
 
 
-class _Changes(Body):
+class Changes(Body):
     """Base of the bodies that change only what was sent."""
 
     def arguments(self) -> dict[str, Any]:
         """Return what was sent."""
         return {name: getattr(self, name) for name in self.model_fields_set}
-
-
-class SettingsBody(with_constants(body_of(SettingsResource.set, base=_Changes), SETTING_NAMES)):
-    """Settings to change, all of them or none; what is left out stays."""
-
-    model_config = _example({"lexical": 1.5, "history": "on"})
-
-
-class ProfileBody(with_constants(body_of(ProfilesResource.create, base=_Changes), TUNABLE)):
-    """A new profile: another one with some constants changed."""
-
-    model_config = _example({"name": "mine", "base": "vector_heavy", "lexical": 1.5})
 
 
 class ResetBody(body_of(SettingsResource.reset)):

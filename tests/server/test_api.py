@@ -18,7 +18,7 @@ from memsense.errors import ConfigurationError
 from memsense.server import guards
 from memsense.server.app import create_app
 from memsense.server.options import ServerOptions
-from memsense.server.requests import NewMemories, ReplayBody, SearchBody, WhyNotBody
+from memsense.server.parity import OPERATIONS
 
 PROBLEM = {"type", "title", "status", "detail"}
 
@@ -594,15 +594,19 @@ def test_a_fault_of_the_server_s_own_is_counted_and_tells_nothing(served: Served
 
 
 @pytest.mark.parametrize(
-    ("method", "body", "besides"),
+    ("method", "operation", "besides"),
     [
-        (MemSense.add, NewMemories, {"key", "connection"}),
-        (MemSense.search, SearchBody, set[str]()),
-        (MemSense.why_not, WhyNotBody, set[str]()),
-        (TracesResource.replay, ReplayBody, {"trace_id"}),
+        (MemSense.add, "add", {"key", "connection"}),
+        (MemSense.search, "search", set[str]()),
+        (MemSense.why_not, "why_not", set[str]()),
+        (TracesResource.replay, "traces_replay", {"trace_id"}),
     ],
 )
-def test_a_body_has_what_the_python_api_takes(method: Any, body: Any, besides: set[str]) -> None:
+def test_a_body_has_what_the_python_api_takes(
+    method: Any, operation: str, besides: set[str]
+) -> None:
+    [body] = [item.body_type for item in OPERATIONS if item.operation_name == operation]
+    assert body is not None
     taken = inspect.signature(method).parameters.keys() - {"self"} - besides
     assert body.model_fields.keys() - {*body.beside} == taken
 

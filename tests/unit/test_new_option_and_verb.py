@@ -98,7 +98,7 @@ from memsense.client.user_memory import UserMemory
 from memsense.client.aio import AsyncUserMemory
 from memsense.explain.why_not import FILTER_REASONS
 from memsense.mcp.tools import make_tools
-from memsense.server import requests
+from memsense.server.parity import OPERATIONS
 from memsense.server.routes.memories import router
 
 classes = (MemSense, AsyncMemSense, UserMemory, AsyncUserMemory)
@@ -111,8 +111,9 @@ print(json.dumps({
     "documented": "min_ordinal: Only from" in UserMemory.search.__doc__,
     "reasons": sorted(FILTER_REASONS),
     "bodies": {
-        name: getattr(requests, name).model_json_schema()["properties"]
-        for name in ("SearchBody", "SearchesBody", "ContextBody", "WhyNotBody")
+        item.operation_name: item.body_type.model_json_schema()["properties"]
+        for item in OPERATIONS
+        if item.operation_name in ("search", "search_many", "context", "why_not")
     },
     "paths": sorted(route.path for route in router.routes),
     "tools": {tool.name: sorted(tool.parameters["properties"]) for tool in tools},
@@ -165,7 +166,7 @@ def test_a_new_filter_is_in_every_face(checkout: Path) -> None:
     found = faces(checkout)
     for names in [*found["search"], *found["why_not"], *map(list, found["bodies"].values())]:
         assert "min_ordinal" in names
-    assert found["bodies"]["SearchBody"]["min_ordinal"]["description"].startswith("Only from")
+    assert found["bodies"]["search"]["min_ordinal"]["description"].startswith("Only from")
     assert "min_ordinal" in found["reasons"]
     assert found["documented"]
     for tool in ("recall", "why_not"):

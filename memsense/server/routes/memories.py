@@ -6,19 +6,23 @@ from memsense.server import answers
 from memsense.server.answers import list_of
 from memsense.server.operations import Operation
 from memsense.server.requests import (
-    EraseBody,
-    FeedbackBody,
+    BodySpec,
     NewMemories,
     NewSessions,
-    ProjectBody,
-    ReasonBody,
-    SessionsOfProject,
     UpdateBody,
 )
 
 MEMORY = "/memories/{chunk_id}"
 # A name may be an address with slashes.
 PROJECT = "/projects/{name:path}"
+
+REASON = BodySpec("ReasonBody", "The reason of a change.", {"reason": "she has moved"})
+SESSIONS = BodySpec(
+    "SessionsOfProject",
+    "Sessions to put into a project, or to take out of it.",
+    {"session_ids": ["friday"]},
+)
+"""Bodies of several routes; their methods have the same parameters."""
 
 OPERATIONS = (
     Operation(
@@ -84,7 +88,7 @@ OPERATIONS = (
     *(
         Operation(
             method="POST", path=f"{MEMORY}/{verb}", verb=verb, scope="forget",
-            answer=answers.Changed, body=ReasonBody,
+            answer=answers.Changed, body=REASON,
             problems=[404, 409, 507] if verb == "restore" else [404, 409],
         )
         for verb in ("archive", "forget", "restore")
@@ -98,7 +102,11 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path=f"{MEMORY}/feedback", verb="feedback", scope="write", status=204,
-        answer=None, body=FeedbackBody, problems=[404, 409],
+        answer=None, problems=[404, 409],
+        body=BodySpec(
+            "FeedbackBody", "Feedback on a memory that a search returned.",
+            {"helpful": True, "question": "Where does Ada live?"},
+        ),
     ),
     Operation(
         method="GET", path="/sessions", verb="sessions", scope="read",
@@ -131,8 +139,12 @@ OPERATIONS = (
     # Erasures
     Operation(
         method="POST", path="/erasures", verb="erase", scope="admin", status=201,
-        answer=answers.ErasureReceipt, body=EraseBody, location="/erasures/{erasure_id}",
-        problems=[404, 409],
+        answer=answers.ErasureReceipt, location="/erasures/{erasure_id}", problems=[404, 409],
+        body=BodySpec(
+            "EraseBody",
+            "Selection to erase for good: all of a user's memory, a session, or a message.",
+            {"user_id": "ada", "session_id": "monday"},
+        ),
     ),
     Operation(
         method="POST", path="/erasures/everywhere", verb="erasures.everywhere", scope="admin",
@@ -156,15 +168,19 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/projects", verb="projects.create", scope="write", status=201,
-        answer=answers.Project, body=ProjectBody,
+        answer=answers.Project,
+        body=BodySpec(
+            "ProjectBody", "A new pool of sessions.",
+            {"name": "kitchen", "session_ids": ["monday"]},
+        ),
     ),
     Operation(
         method="POST", path=f"{PROJECT}/add", verb="projects.add", scope="write",
-        answer=answers.Project, body=SessionsOfProject, problems=[404],
+        answer=answers.Project, body=SESSIONS, problems=[404],
     ),
     Operation(
         method="POST", path=f"{PROJECT}/remove", verb="projects.remove", scope="write",
-        answer=answers.Project, body=SessionsOfProject, problems=[404],
+        answer=answers.Project, body=SESSIONS, problems=[404],
     ),
     Operation(
         method="GET", path=PROJECT, verb="projects.get", scope="read", answer=answers.Project,

@@ -5,20 +5,16 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from memsense.search.profiles import TUNABLE
+from memsense.search.settings import SETTING_NAMES
 from memsense.server import answers
 from memsense.server.answers import list_of, value_of
 from memsense.server.callers import Caller
 from memsense.server.operations import Operation
 from memsense.server.problems import ProblemError
-from memsense.server.requests import (
-    JobsBody,
-    KeyBody,
-    ProfileBody,
-    ResetBody,
-    RuleBody,
-    RuleName,
-    SettingsBody,
-)
+from memsense.server.requests import BodySpec, Changes, ResetBody
+
+JOBS = BodySpec("JobsBody", "Jobs; without ids, all dead ones.", {"job_ids": [17]})
 
 
 def check_scopes(caller: Caller, arguments: Mapping[str, Any]) -> None:
@@ -35,7 +31,11 @@ OPERATIONS = (
     ),
     Operation(
         method="PATCH", path="/settings", verb="settings.set", scope="admin",
-        answer=answers.SettingsAnswer, body=SettingsBody, problems=[404, 409],
+        answer=answers.SettingsAnswer, problems=[404, 409],
+        body=BodySpec(
+            "SettingsBody", "Settings to change, all of them or none; what is left out stays.",
+            {"lexical": 1.5, "history": "on"}, base=Changes, constants=SETTING_NAMES,
+        ),
     ),
     Operation(
         method="POST", path="/settings/reset", verb="settings.reset", scope="admin",
@@ -57,8 +57,12 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/profiles", verb="profiles.create", scope="admin", status=201,
-        answer=answers.ProfileAnswer, body=ProfileBody, location="/profiles/{name}",
-        problems=[404],
+        answer=answers.ProfileAnswer, location="/profiles/{name}", problems=[404],
+        body=BodySpec(
+            "ProfileBody", "A new profile: another one with some constants changed.",
+            {"name": "mine", "base": "vector_heavy", "lexical": 1.5}, base=Changes,
+            constants=TUNABLE,
+        ),
     ),
     Operation(
         method="GET", path="/profiles/{name}", verb="profiles.get", scope="read",
@@ -78,11 +82,14 @@ OPERATIONS = (
     Operation(
         method="PUT", path="/ttl", verb="ttl.set", scope="admin",
         answer=value_of("chunks", "Dated", "The number of stored chunks that a rule has dated."),
-        body=RuleBody, problems=[404],
+        problems=[404],
+        body=BodySpec(
+            "RuleBody", "A rule of how long memories are stored.", {"ttl": "90d", "tag": "scratch"},
+        ),
     ),
     Operation(
-        method="POST", path="/ttl/unset", verb="ttl.unset", scope="admin", status=204,
-        answer=None, body=RuleName, problems=[404],
+        method="POST", path="/ttl/unset", verb="ttl.unset", scope="admin", status=204, answer=None,
+        body=BodySpec("RuleName", "A rule to delete.", {"tag": "scratch"}), problems=[404],
     ),
     Operation(
         method="POST", path="/ttl/sweep", verb="ttl.sweep", scope="admin",
@@ -95,7 +102,11 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/access-keys", verb="access_keys.create", scope="admin", status=201,
-        answer=answers.CreatedKey, body=KeyBody, check=check_scopes,
+        answer=answers.CreatedKey, check=check_scopes,
+        body=BodySpec(
+            "KeyBody", "A new access key: what it allows, and whose memory it opens.",
+            {"scopes": ["read", "write"], "name": "chat", "user_id": "ada"},
+        ),
     ),
     Operation(
         method="DELETE", path="/access-keys/{key_id}", verb="access_keys.revoke", scope="admin",
@@ -112,11 +123,11 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/jobs/retry", verb="jobs.retry", scope="admin",
-        answer=answers.JobIds, body=JobsBody, problems=[404],
+        answer=answers.JobIds, body=JOBS, problems=[404],
     ),
     Operation(
         method="POST", path="/jobs/drop", verb="jobs.drop", scope="admin",
-        answer=answers.JobIds, body=JobsBody, problems=[404],
+        answer=answers.JobIds, body=JOBS, problems=[404],
     ),
     Operation(
         method="POST", path="/jobs/run", verb="jobs.run", scope="admin", answer=answers.JobsRun

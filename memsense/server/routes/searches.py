@@ -5,31 +5,26 @@ from fastapi import APIRouter
 from memsense.server import answers
 from memsense.server.answers import list_of, value_of
 from memsense.server.operations import Operation
-from memsense.server.requests import (
-    CompareBody,
-    CompareSetBody,
-    ContextBody,
-    LabelBody,
-    QuestionBody,
-    RecordBody,
-    ReplayBody,
-    SearchBody,
-    SearchesBody,
-    UnlabelBody,
-    WhyNotBody,
-)
+from memsense.server.requests import BodySpec, ContextBody, WithMatches
 
 OPERATIONS = (
     Operation(
         method="POST", path="/search", verb="search", scope="read", answer=answers.SearchAnswer,
-        body=SearchBody, problems=[404, 504],
+        problems=[404, 504],
+        body=BodySpec(
+            "SearchBody", "A question, whose memory to search, filters, and how to rank.",
+            {"query": "Where does Ada live?", "user_id": "ada", "top_k": 4}, base=WithMatches,
+        ),
     ),
     Operation(
-        method="POST", path="/search/many", verb="search_many", scope="read", body=SearchesBody,
-        problems=[404, 504],
+        method="POST", path="/search/many", verb="search_many", scope="read", problems=[404, 504],
         answer=list_of(
             answers.SearchAnswer, "answers", "SearchAnswers",
             "The answers to several questions, in the request's order.",
+        ),
+        body=BodySpec(
+            "SearchesBody", "Several questions with the same filters.",
+            {"queries": ["Where does Ada live?", "What tea?"], "user_id": "ada"}, base=WithMatches,
         ),
     ),
     Operation(
@@ -38,7 +33,11 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/why-not", verb="why_not", scope="read", answer=answers.Verdict,
-        body=WhyNotBody, problems=[404, 504],
+        problems=[404, 504],
+        body=BodySpec(
+            "WhyNotBody", "A question, and the memory that it should have returned.",
+            {"query": "Where does Ada live?", "user_id": "ada", "chunk_id": 42},
+        ),
     ),
     Operation(
         method="POST", path="/matching-words", verb="matching_words", scope="read",
@@ -47,8 +46,12 @@ OPERATIONS = (
     # Recorded searches
     Operation(
         method="POST", path="/traces", verb="search", name="traces_record", scope="read",
-        status=201, answer=answers.SearchAnswer, body=RecordBody, fixed={"trace": True},
+        status=201, answer=answers.SearchAnswer, fixed={"trace": True},
         location="/traces/{trace_id}", problems=[404, 504],
+        body=BodySpec(
+            "RecordBody", "A search that is recorded.",
+            {"query": "Where does Ada live?", "user_id": "ada"}, base=WithMatches,
+        ),
     ),
     Operation(
         method="GET", path="/traces", verb="traces.list", scope="read",
@@ -63,7 +66,11 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/traces/compare", verb="traces.compare", scope="read",
-        answer=answers.ComparisonAnswer, body=CompareBody, problems=[404, 504],
+        answer=answers.ComparisonAnswer, problems=[404, 504],
+        body=BodySpec(
+            "CompareBody", "Constants with which to run the latest recorded searches again.",
+            {"count": 5, "profile": "lexical"},
+        ),
     ),
     Operation(
         method="POST", path="/traces/prune", verb="traces.prune", scope="admin",
@@ -76,7 +83,12 @@ OPERATIONS = (
     ),
     Operation(
         method="POST", path="/traces/{trace_id}/replay", verb="traces.replay", scope="read",
-        answer=answers.ReplayAnswer, body=ReplayBody, problems=[404, 504],
+        answer=answers.ReplayAnswer, problems=[404, 504],
+        body=BodySpec(
+            "ReplayBody",
+            "Constants with which to run a recorded search again; by default the recorded ones.",
+            {"overrides": {"lexical": 1.5, "mmr_lambda": 1.0}},
+        ),
     ),
     # Questions with labelled memories
     Operation(
@@ -95,21 +107,36 @@ OPERATIONS = (
         answer=answers.Labels,
     ),
     Operation(
-        method="POST", path="/questions/label", verb="questions.label", scope="write",
-        status=204, answer=None, body=LabelBody, problems=[404],
+        method="POST", path="/questions/label", verb="questions.label", scope="write", status=204,
+        answer=None, problems=[404],
+        body=BodySpec(
+            "LabelBody", "A label of a memory: whether it is right for a question.",
+            {"question": "Where does Ada live?", "chunk_id": 42, "right": True, "user_id": "ada"},
+        ),
     ),
     Operation(
         method="POST", path="/questions/unlabel", verb="questions.unlabel", scope="write",
-        status=204, answer=None, body=UnlabelBody,
+        status=204, answer=None,
+        body=BodySpec(
+            "UnlabelBody", "A label to remove.",
+            {"question": "Where does Ada live?", "chunk_id": 42, "user_id": "ada"},
+        ),
     ),
     Operation(
         method="POST", path="/questions/remove", verb="questions.remove", scope="write",
         answer=value_of("labels", "RemovedLabels", "The number of labels that were removed."),
-        body=QuestionBody,
+        body=BodySpec(
+            "QuestionBody", "A question to remove from its set.",
+            {"question": "Where does Ada live?", "user_id": "ada"},
+        ),
     ),
     Operation(
         method="POST", path="/questions/compare", verb="questions.compare", scope="read",
-        answer=answers.SetCompared, body=CompareSetBody, problems=[404, 504],
+        answer=answers.SetCompared, problems=[404, 504],
+        body=BodySpec(
+            "CompareSetBody", "Two rankings with which to ask all questions of a set.",
+            {"set_name": "questions", "overrides": {"lexical": 1.5}},
+        ),
     ),
 )  # fmt: skip
 
