@@ -156,14 +156,13 @@ GROUP BY tenant, namespace, model, is_current, route
 ORDER BY tenant, namespace, is_current DESC, model, route;
 
 -- name: count_all_jobs
--- By namespace and kind: dead jobs, and jobs that no worker has taken for a minute, except for those that
--- may wait as long as they are few: list_unsettled.
+-- By namespace and kind: dead jobs, and jobs that no worker has taken for a minute.
 SELECT
     t.name AS tenant, n.name AS namespace, j.kind,
     count(*) FILTER (WHERE j.dead_at IS NOT NULL) AS dead,
     (array_agg(j.last_error ORDER BY j.dead_at DESC NULLS LAST))[1] AS last_error,
-    count(*) FILTER (WHERE j.dead_at IS NULL AND greatest(j.run_at, j.leased_until) < now() - interval '1 minute'
-                     AND j.kind <> 'settle') AS overdue,
+    count(*) FILTER (WHERE j.dead_at IS NULL AND greatest(j.run_at, j.leased_until) < now() - interval '1 minute')
+        AS overdue,
     min(CASE WHEN j.kind = 'expire' THEN greatest(j.recorded_at, j.run_at) ELSE j.recorded_at END)
         FILTER (WHERE j.dead_at IS NULL) AT TIME ZONE 'UTC' AS oldest_at
 FROM memsense.jobs AS j

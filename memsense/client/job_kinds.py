@@ -81,11 +81,13 @@ class JobKind:
         batch: Number of jobs leased at a time; jobs that failed before are leased singly.
         run: Does leased jobs. A DatabaseError ends the attempt without counting as a failure: the
             leases are given back.
+        waiting: Effect of jobs that no worker does, for the doctor; empty for jobs that may wait.
     """
 
     name: str
     batch: int
     run: Callable[[Context, Sequence[LeasedJob], Lease], Outcome]
+    waiting: str
 
 
 def _leave(jobs: Sequence[LeasedJob], reason: str) -> Outcome:
@@ -344,11 +346,25 @@ def index_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
 KINDS: Mapping[str, JobKind] = {
     kind.name: kind
     for kind in (
-        JobKind(name=EMBED, batch=EMBED_BATCH, run=embed_chunks),
-        JobKind(name=EXPIRE, batch=1, run=sweep_memories),
-        JobKind(name=SETTLE, batch=1, run=settle_vectors),
-        JobKind(name=FILL, batch=EMBED_BATCH, run=fill_memories),
-        JobKind(name=INDEX, batch=1, run=index_memories),
+        JobKind(
+            name=EMBED, batch=EMBED_BATCH, run=embed_chunks,
+            waiting="only words find their memories",
+        ),
+        JobKind(
+            name=EXPIRE, batch=1, run=sweep_memories,
+            waiting="expired memories are hidden, but still stored",
+        ),
+        # The check "indexing" reports memories whose jobs have waited for too long.
+        JobKind(name=SETTLE, batch=1, run=settle_vectors, waiting=""),
+        JobKind(
+            name=FILL, batch=EMBED_BATCH, run=fill_memories,
+            waiting="a model that was added can't be switched to yet",
+        ),
+        JobKind(
+            name=INDEX, batch=1, run=index_memories,
+            waiting="large memories are searched and written to with the indexes that they have"
+            " now",
+        ),
     )
-}
+}  # fmt: skip
 """Every kind of job, the most urgent first. Jobs of other kinds are left to a newer memsense."""

@@ -1,6 +1,7 @@
 """The examination of a database's schema and of everything that is stored in it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from memsense.config import Settings
 from memsense.db import Pool, run_read
@@ -19,7 +20,7 @@ from memsense.doctor.contents import (
 )
 from memsense.doctor.findings import FILE, Expected, Finding, Report, make_report
 from memsense.doctor.indexes import examine_indexes, examine_large
-from memsense.doctor.sizes import examine_analysis, examine_sizes
+from memsense.doctor.sizes import examine_analysis, examine_buffers, examine_huge_pages
 from memsense.embed import Embedder
 
 
@@ -37,21 +38,38 @@ def describe_revision(current: str | None, head: str) -> Finding:
     return Finding(check="schema", severity="error", text=text, remedy=remedy)
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of what is stored: its name in findings, and the function that yields them."""
+
+    name: str
+    examine: Callable[[Connection, Expected], Iterable[Finding]]
+
+
+CHECKS = (
+    Check("huge_pages", examine_huge_pages),
+    Check("shared_buffers", examine_buffers),
+    Check("analyse", examine_analysis),
+    Check("indexes", examine_indexes),
+    Check("indexing", examine_large),
+    Check("embeddings", examine_vectors),
+    Check("jobs", examine_jobs),
+    Check("tokens", examine_tokens),
+    Check("retired", examine_retired),
+    Check("statistics", examine_drift),
+    Check("language", examine_languages),
+    Check("model", examine_models),
+    Check("traces", examine_traces),
+    Check("partitions", examine_months),
+)
+"""Checks in the order of a report."""
+
+
 def examine_store(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine everything that needs the schema at this version's revision; only reads."""
-    yield from examine_sizes(connection)
-    yield from examine_analysis(connection)
-    yield from examine_indexes(connection)
-    yield from examine_large(connection, expected)
-    yield from examine_vectors(connection)
-    yield from examine_jobs(connection)
-    yield from examine_tokens(connection, expected)
-    yield from examine_retired(connection)
-    yield from examine_drift(connection)
-    yield from examine_languages(connection)
-    yield from examine_models(connection, expected)
-    yield from examine_traces(connection, expected)
-    yield from examine_months(connection)
+    for check in CHECKS:
+        for finding in check.examine(connection, expected):
+            yield replace(finding, check=check.name)
 
 
 def examine_tenant(pool: Pool, settings: Settings, embedder: Embedder) -> Report:

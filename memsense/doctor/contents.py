@@ -10,22 +10,15 @@ from memsense.text.scripts import segment_scripts
 
 SAMPLED_CHUNKS = 50
 
-_WAITING = {
-    "embed": "only words find their memories",
-    "fill": "a model that was added can't be switched to yet",
-    "expire": "expired memories are hidden, but still stored",
-    "index": "large memories are searched and written to with the indexes that they have now",
-}
-"""The effect of unfinished jobs, by kind."""
+NEWER = "they are of a kind that a newer memsense does"
 
 
-def examine_vectors(connection: Connection) -> Iterator[Finding]:
+def examine_vectors(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine chunks for missing vectors."""
     for pending in fetch_all(connection, "count_pending", file=FILE, of=Named):
         examples = ", ".join(str(chunk_id) for chunk_id in pending["examples"])
         if pending["is_current"] is False:
             yield Finding(
-                check="embeddings",
                 severity="warning",
                 text=f"{pending['chunks']} chunks of {pending['tenant']}/{pending['namespace']}"
                 f" have no {pending['route']} vector of {pending['model']},"
@@ -34,7 +27,6 @@ def examine_vectors(connection: Connection) -> Iterator[Finding]:
             )
             continue
         yield Finding(
-            check="embeddings",
             # Without "full", meaning alone can't find the chunk; the other routes only add to it.
             severity="error" if pending["route"] == "full" else "warning",
             text=f"{pending['chunks']} chunks of {pending['tenant']}/{pending['namespace']}"
@@ -43,26 +35,29 @@ def examine_vectors(connection: Connection) -> Iterator[Finding]:
         )
 
 
-def examine_jobs(connection: Connection) -> Iterator[Finding]:
+def examine_jobs(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine jobs: those that wait for a worker, and those that are dead."""
     for counts in fetch_all(connection, "count_all_jobs", file=FILE, of=Named):
         place = f"{counts['tenant']}/{counts['namespace']}"
         if counts["dead"]:
             yield Finding(
-                check="jobs",
                 severity="error",
                 text=f"{counts['dead']} jobs of {place} are dead, the last because of:"
                 f" {counts['last_error']}",
                 remedy="see 'memsense jobs list --status dead', then 'memsense jobs retry --dead'",
             )
         if counts["overdue"]:
-            yield Finding(
-                check="jobs",
-                severity="warning",
-                text=f"{counts['overdue']} jobs of {place} wait for a worker, the oldest since"
-                f" {counts['oldest_at']:%Y-%m-%d %H:%M} UTC: {_WAITING[counts['kind']]}",
-                remedy="run 'memsense worker'",
-            )
+            # Imported here: its 28 modules are for doing jobs, and most stores have no such job.
+            from memsense.client.job_kinds import KINDS
+
+            kind = KINDS.get(counts["kind"])
+            if effect := kind.waiting if kind else NEWER:
+                yield Finding(
+                    severity="warning",
+                    text=f"{counts['overdue']} jobs of {place} wait for a worker, the oldest since"
+                    f" {counts['oldest_at']:%Y-%m-%d %H:%M} UTC: {effect}",
+                    remedy="run 'memsense worker'",
+                )
 
 
 def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Finding]:
@@ -72,7 +67,6 @@ def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Findi
     values = {"model": expected.model, "dimension": expected.dimension}
     for namespace in fetch_all(connection, "count_bare", values, FILE, of=Named):
         yield Finding(
-            check="tokens",
             severity="warning",
             text=f"{namespace['chunks']} exchanges of"
             f" {namespace['tenant']}/{namespace['namespace']} have no token vectors: a question's"
@@ -81,12 +75,11 @@ def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Findi
         )
 
 
-def examine_retired(connection: Connection) -> Iterator[Finding]:
+def examine_retired(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine what retired chunks left in the indexes, and active chunks that no word finds."""
     counts = fetch_one(connection, "count_retired_vectors", file=FILE, of=Named)
     if counts["vectors"] or counts["entries"]:
         yield Finding(
-            check="retired",
             severity="error",
             text=f"archived or deleted chunks can be counts: {counts['vectors']} vectors and"
             f" {counts['entries']} of their index entries remain",
@@ -95,18 +88,16 @@ def examine_retired(connection: Connection) -> Iterator[Finding]:
     # Active again, but not put back into the index: a question's words pass it by.
     if counts["unindexed"]:
         yield Finding(
-            check="retired",
             severity="error",
             text=f"{counts['unindexed']} active chunks are in no word index",
             remedy="run 'memsense db reindex'",
         )
 
 
-def examine_drift(connection: Connection) -> Iterator[Finding]:
+def examine_drift(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine statistics: which of them a recount would change."""
     for scope in fetch_all(connection, "find_drift", file=FILE, of=Named):
         yield Finding(
-            check="statistics",
             severity="error",
             text=f"the statistics of {scope['user_id']!r} are wrong for {scope['lexemes']} lexemes"
             f" and {scope['counts']} counts; its lexical scores are off",
@@ -125,13 +116,12 @@ def list_namespaces(connection: Connection) -> list[Named]:
     return fetch_all(connection, "list_namespaces", values, FILE, of=Named)
 
 
-def examine_languages(connection: Connection) -> Iterator[Finding]:
+def examine_languages(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine text-search configurations: missing ones, and texts that were indexed with others."""
     for namespace in list_namespaces(connection):
         place = f"{namespace['tenant']}/{namespace['namespace']}"
         if not namespace["has_configuration"]:
             yield Finding(
-                check="language",
                 severity="error",
                 text=f"{place} uses text-search configuration {namespace['language']!r},"
                 " which the server lacks",
@@ -149,7 +139,6 @@ def examine_languages(connection: Connection) -> Iterator[Finding]:
         mismatched = fetch_value(connection, "count_mismatched", values, FILE)
         if mismatched:
             yield Finding(
-                check="language",
                 severity="error",
                 text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of {place} are not"
                 f" indexed by {namespace['language']!r}; questions will miss them",
@@ -169,7 +158,6 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
         # A model that the database describes is opened by every process itself.
         if here and is_other and not namespace["opens_itself"]:
             yield Finding(
-                check="model",
                 severity="error",
                 text=f"namespace {namespace['namespace']!r} holds vectors of {namespace['model']}"
                 f" ({namespace['dimension']}), the embedder is {expected.model}"
@@ -179,7 +167,6 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
     for vectors in fetch_all(connection, "list_foreign_vectors", file=FILE, of=Named):
         if vectors["state"] == "dropping":
             yield Finding(
-                check="model",
                 severity="warning",
                 text=f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
                 f" are of {vectors['model']}, whose removal was interrupted",
@@ -187,7 +174,6 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
             )
             continue
         yield Finding(
-            check="model",
             severity="error",
             text=f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
             f" are of {vectors['model']}, or of another dimension than the model's"
@@ -202,7 +188,6 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
     counts = fetch_one(connection, "count_old_traces", values, FILE, of=Named)
     if counts["old"]:
         yield Finding(
-            check="traces",
             severity="info",
             text=f"{counts['old']} of {counts['traces']} traces are older than"
             f" {expected.trace_days:g} days",
@@ -210,11 +195,10 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
         )
 
 
-def examine_months(connection: Connection) -> Iterator[Finding]:
+def examine_months(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine partitions by month: a table that has them needs one for the next month."""
     for last in list_ending(connection):
         yield Finding(
-            check="partitions",
             severity="warning",
             text=f"memsense.{last.table} has no partition from {last.ends_at:%Y-%m-%d} on:"
             " its rows will go into the default partition, from which they have to be deleted",

@@ -16,9 +16,12 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One result of an examination: the check, its severity, a text, and a remedy."""
+    """One result of an examination: the check, its severity, a text, and a remedy.
 
-    check: str
+    A function in `CHECKS` leaves the check's name out, which is declared there.
+    """
+
+    check: str = ""
     severity: Severity
     text: str
     remedy: str = ""

@@ -82,14 +82,13 @@ VECTOR_TABLES = [
 """The tables on which a large memory has HNSW indexes of its own."""
 
 
-def examine_indexes(connection: Connection) -> Iterator[Finding]:
+def examine_indexes(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine indexes: missing and invalid ones, and those that an indexed memory lacks."""
     indexes = fetch_all(connection, "list_indexes", file=FILE, of=Named)
     names = {index["index_name"] for index in indexes}
     for name, table in INDEXES.items():
         if name not in names:
             yield Finding(
-                check="indexes",
                 severity="error",
                 text=f"index {name} of memsense.{table} is missing",
                 remedy="create it as alembic/versions defines it",
@@ -97,7 +96,6 @@ def examine_indexes(connection: Connection) -> Iterator[Finding]:
     for index in indexes:
         if not index["is_usable"]:
             yield Finding(
-                check="indexes",
                 severity="error",
                 text=f"index {index['index_name']} of memsense.{index['table_name']} is invalid",
                 remedy=f"run 'REINDEX INDEX CONCURRENTLY memsense.{index['index_name']}'",
@@ -116,7 +114,6 @@ def examine_indexes(connection: Connection) -> Iterator[Finding]:
         missing = [table for table in VECTOR_TABLES if table not in indexed_tables]
         if missing:
             yield Finding(
-                check="indexes",
                 severity="error",
                 text=f"the indexed memory of {scope['user_id']!r} has no usable HNSW index on"
                 f" {', '.join(missing)}",
@@ -135,7 +132,6 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
     room = expected.index_users - indexed
     if room < 0:
         yield Finding(
-            check="indexing",
             severity="warning",
             text=f"{indexed:,} users have HNSW indexes, more than index_users allows"
             f" ({expected.index_users:,}): each costs every write and every search",
@@ -144,7 +140,6 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
     large = fetch_all(connection, "list_large_unindexed", values, FILE, of=Named)
     if len(large) > max(room, 0):
         yield Finding(
-            check="indexing",
             severity="info",
             text=f"{len(large) - max(room, 0):,} users of {expected.index_threshold:,} chunks or"
             f" more are searched vector by vector: at most {expected.index_users:,} users"
@@ -159,7 +154,6 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
                 f" '{-(-needed >> 20)}MB'"
             )
         yield Finding(
-            check="indexing",
             severity="warning",
             text=f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
             " and is searched without indexes of its own",
@@ -167,7 +161,6 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
         )
     for user_id in fetch_values(connection, "list_old_kind", file=FILE):
         yield Finding(
-            check="indexing",
             severity="warning",
             text=f"the indexes of {user_id!r} are of an earlier version: writes wait for them",
             remedy="run 'memsense db optimise', which builds them anew while searches go on",
@@ -181,7 +174,6 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
         of=Named,
     ):
         yield Finding(
-            check="indexing",
             severity="warning",
             text=f"{scope['chunks']:,} chunks of {scope['user_id']!r} wait to be added to its"
             f" indexes, and no worker does it: from {FRESH_LIMIT:,} on, writes do it themselves",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value
-from memsense.doctor.findings import FILE, Finding
+from memsense.doctor.findings import FILE, Expected, Finding
 
 LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole whatever the planner knows of them."""
@@ -24,23 +24,11 @@ def in_units(count: int) -> str:
     return f"{count} GB"
 
 
-def examine_sizes(connection: Connection) -> Iterator[Finding]:
-    """Compare the store's size with the server's buffers and huge pages."""
-    used: int = fetch_value(connection, "sum_sizes", file=FILE)
+def examine_huge_pages(connection: Connection, _: Expected) -> Iterator[Finding]:
+    """Advise huge pages for a large memory, unless the server has them."""
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
+    used: int = fetch_value(connection, "sum_sizes", file=FILE)
     yield from describe_huge_pages(used, settings["huge_pages"], settings["huge_pages_needed"])
-    buffers = settings["shared_buffers"]
-    text = f"the memory takes {in_units(used)}, shared_buffers is {in_units(buffers)}"
-    # Beyond shared_buffers a search reads from the system's cache, or from the disk.
-    if used > buffers:
-        yield Finding(
-            check="shared_buffers",
-            severity="warning",
-            text=text,
-            remedy="raise shared_buffers to at least the size of what is searched often",
-        )
-    else:
-        yield Finding(check="shared_buffers", severity="info", text=text)
 
 
 def describe_huge_pages(used: int, status: str | None, needed: int | None) -> Iterator[Finding]:
@@ -52,20 +40,35 @@ def describe_huge_pages(used: int, status: str | None, needed: int | None) -> It
     if used < LEAST_HUGE or status != "off" or needed is None:
         return
     yield Finding(
-        check="huge_pages",
         severity="info",
         text="the server has no huge pages; searches of a large memory are faster with them",
         remedy=f"reserve them with 'sysctl vm.nr_hugepages={needed}' and restart the server",
     )
 
 
-def examine_analysis(connection: Connection) -> Iterator[Finding]:
+def examine_buffers(connection: Connection, _: Expected) -> Iterator[Finding]:
+    """Compare the store's size with the server's buffers."""
+    settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
+    used: int = fetch_value(connection, "sum_sizes", file=FILE)
+    buffers = settings["shared_buffers"]
+    text = f"the memory takes {in_units(used)}, shared_buffers is {in_units(buffers)}"
+    # Beyond shared_buffers a search reads from the system's cache, or from the disk.
+    if used > buffers:
+        yield Finding(
+            severity="warning",
+            text=text,
+            remedy="raise shared_buffers to at least the size of what is searched often",
+        )
+    else:
+        yield Finding(severity="info", text=text)
+
+
+def examine_analysis(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine tables: those that need ANALYZE."""
     values = {"least_bytes": LEAST_ANALYSED}
     for table in fetch_all(connection, "list_unanalysed", values, FILE, of=Named):
         fault = "was never analysed" if table["rows"] < 0 else "has changed much since its analysis"
         yield Finding(
-            check="analyse",
             severity="warning",
             text=f"memsense.{table['name']} {fault}: the planner has to guess",
             remedy=f"run 'ANALYZE memsense.{table['name']}'",

@@ -16,6 +16,7 @@ from servers import TestServer
 from traced import fill
 
 from memsense import MemSense, load_settings
+from memsense.client.job_kinds import KINDS
 from memsense.db import migrate, open_pool
 from memsense.doctor import repairs, sizes
 from memsense.doctor.checks import describe_revision, examine_store
@@ -403,6 +404,7 @@ def test_a_check_up_reports_the_plan_of_each_route(
         )
     assert report.problems() == []
     assert (report.severity, report.exit_code) == ("info", 0)
+    assert all(item.check for item in report.findings)
     plans = [item.text for item in report.findings if item.check == "plan"]
     assert "recall of the largest memory took" in plans[0]
     assert [text.split(":")[0] for text in plans[1:]] == list(ROUTES[:-1])
@@ -474,10 +476,29 @@ def test_a_wasteful_plan_is_a_warning() -> None:
     assert "250000 rows of other memories" in route.text
 
 
-def test_doctor_reports_an_index_job_without_a_worker(store: psycopg.Connection[Any]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "effect"),
+    [
+        ("embed", "only words find"),
+        ("expire", "hidden, but still stored"),
+        ("settle", None),
+        ("fill", "can't be switched to yet"),
+        ("index", "large memories are searched"),
+        ("unheard-of", "a newer memsense does"),
+    ],
+)
+def test_doctor_reports_a_job_without_a_worker_with_its_effect(
+    store: psycopg.Connection[Any], kind: str, effect: str | None
+) -> None:
     store.execute(
         "INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, run_at)"
-        " SELECT tenant_id, namespace_id, 'index', scope_id, now() - interval '1 hour'"
-        " FROM memsense.scopes WHERE user_id = 'ada'"
+        " SELECT tenant_id, namespace_id, %s, scope_id, now() - interval '1 hour'"
+        " FROM memsense.scopes WHERE user_id = 'ada'",
+        [kind],
     )
-    assert "large memories are searched" in only(examine(store), "jobs").text
+    found = examine(store)
+    if effect is None:
+        assert found == []
+    else:
+        assert effect in only(found, "jobs").text
+    assert kind not in KINDS or bool(KINDS[kind].waiting) == bool(effect)

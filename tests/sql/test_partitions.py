@@ -9,15 +9,17 @@ from typing import Any
 
 import psycopg
 import pytest
+from embedders import HashingEmbedder
 from psycopg import sql
 from psycopg.types.json import Jsonb
 from servers import TestServer
 from typer.testing import CliRunner
 
-from memsense import MemSense
+from memsense import MemSense, load_settings
 from memsense.cli.app import root
 from memsense.db.partitions import list_partitions, partition
 from memsense.doctor.contents import examine_months
+from memsense.doctor.findings import Expected
 from memsense.errors import (
     ConfigurationError,
     InvalidInputError,
@@ -271,9 +273,10 @@ def test_a_table_in_use_is_left_after_five_seconds(
 def test_the_doctor_warns_before_a_month_has_no_partition(
     database_url: str, conn: psycopg.Connection[Any]
 ) -> None:
-    assert list(examine_months(conn)) == []
+    expected = Expected.of(load_settings(), HashingEmbedder())
+    assert list(examine_months(conn, expected)) == []
     partition(database_url, ahead=1)
-    assert list(examine_months(conn)) == []
+    assert list(examine_months(conn, expected)) == []
     for table in sorted(TABLES):
         conn.execute(
             sql.SQL("DROP TABLE {}").format(
@@ -281,7 +284,7 @@ def test_the_doctor_warns_before_a_month_has_no_partition(
             )
         )
     make_old_months(conn, 0)
-    found = list(examine_months(conn))
+    found = list(examine_months(conn, expected))
     assert [item.severity for item in found] == ["warning"] * len(TABLES)
     assert {f"{begin_of(1):%Y-%m-%d}" in item.text for item in found} == {True}
 

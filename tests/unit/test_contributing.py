@@ -1,4 +1,4 @@
-"""CONTRIBUTING is current: the layers, and all places of a filter, a route and a term."""
+"""CONTRIBUTING is current: layers, and places of filters, routes, terms, checks and jobs."""
 
 import inspect
 import re
@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from memsense.client.job_kinds import KINDS
 from memsense.client.memory import MemSense
 from memsense.db.queries import SQL_ROOT, fill, reasons
 from memsense.declaration import parameters_of
+from memsense.doctor import contents, indexes, sizes
+from memsense.doctor.checks import CHECKS
 from memsense.evaluation.variants import PARTS
 from memsense.explain.why_not import FILTER_REASONS
 from memsense.search.profiles import PROFILES, ROUTES, Profile
@@ -106,6 +109,19 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
     assert term in (ROOT / "docs/how/retrieval.md").read_text(encoding="utf-8")
     if weight in {"coverage_weight", "similarity_weight", "date_weight", "neighbour_weight"}:
         assert any(weight in changes for changes in PARTS.values())
+
+
+def test_each_check_is_declared_once() -> None:
+    modules = (contents, indexes, sizes)
+    written = {name for module in modules for name in vars(module) if name.startswith("examine_")}
+    assert sorted(check.examine.__name__ for check in CHECKS) == sorted(written)
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+
+
+def test_each_kind_of_job_has_its_line() -> None:
+    text = (ROOT / "memsense/store/jobs.py").read_text(encoding="utf-8")
+    named = re.findall(r'^[A-Z]+ = "(\w+)"\n"""The kind of job', text, re.MULTILINE)
+    assert sorted(named) == sorted(KINDS)
 
 
 def test_the_header_of_recall_describes_its_parameters() -> None:
