@@ -41,7 +41,7 @@ _HOST_OR_USER = re.compile(r"(//(?!localhost:)[\w-]+:)([^/?#@]+)(?=[/?#]|$)", re
 """A host and its port, or a user and a password, whose @ was left out: names without a dot may be
 either."""
 SHORTEST_SECRET = 6
-"""Characters: what is shorter stands in any text by chance."""
+"""Characters of the shortest value that is hidden; shorter ones occur in ordinary text."""
 
 _QUERY = re.compile(r"\?[^#]*")
 

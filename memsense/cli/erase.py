@@ -46,7 +46,9 @@ def erase(
     with target_of(ctx).open() as memory:
         if everywhere:
             if parts != [f"user {selection.get('user_id')!r}"]:
-                raise typer.BadParameter("--all-namespaces takes --user, and no part of a memory")
+                raise typer.BadParameter(
+                    "--all-namespaces needs --user, and excludes --session and --message"
+                )
             confirm(f"Erase {parts[0]} in every namespace for good?", yes=yes)
             receipts = memory.erasures.everywhere(selection["user_id"], by=selection.get("by"))
             if output != "table":

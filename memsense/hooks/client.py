@@ -91,7 +91,7 @@ def respond(
             return ""
         deadline.wait_for_opening()
         if deadline.seconds < PAUSE:
-            raise TimeoutError("the memory is still being opened: too late for this prompt")
+            raise TimeoutError("memsense is still starting: this prompt gets no memories")
         time.sleep(PAUSE)
 
 

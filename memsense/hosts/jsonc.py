@@ -348,7 +348,9 @@ def _read_items(
         if text[at] == ",":
             at = _skip(text, at + 1)
         elif text[at] != closing:
-            raise ValueError("a comma is missing")
+            # The place without what is there: an item may be a key.
+            line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+            raise ValueError(f"a comma is missing before line {line}, column {column}")
 
 
 def _end_of_string(text: str, at: int) -> int:

@@ -145,7 +145,7 @@ def find_supersession(search: Search, row: int, *, older: bool) -> Supersession 
 
 
 def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
-    """Return the hit of a session: the exchanges that brought it in, with those beside them."""
+    """Build a session hit from its best exchanges and their neighbours."""
     scores = {search.candidates.chunk_ids.item(best): score for best, score in item.best}
     places = {chunk_id: place for place, chunk_id in enumerate(scores)}
     chunks = {one.chunk.chunk_id: one.chunk for one in row.exchanges}

@@ -249,6 +249,12 @@ def test_a_broken_file_is_left_alone(text: str, home: Path) -> None:
     assert files(home) == before
 
 
+def test_a_missing_comma_is_reported_with_its_place() -> None:
+    write("cursor", '{\n  "a": 1\n  "b": 2\n}')
+    with pytest.raises(ConfigurationError, match="missing before line 3, column 3"):
+        plan_install(HOSTS["cursor"], SERVER)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

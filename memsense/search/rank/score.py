@@ -57,8 +57,8 @@ TIME_WORDS = frozenset(
 
 _VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 
-_EXPECTED = "not compared: what its other terms let expect"
-_NO_NEIGHBOUR = "none of its neighbours is a candidate: the mean of all"
+_EXPECTED = "not compared: estimated from its other terms"
+_NO_NEIGHBOUR = "no neighbour is a candidate: the mean of all candidates"
 _WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
 _IN_NUMBER = re.compile(r"(?<=\d) ([.,:]) (?=\d)")
 
@@ -513,9 +513,9 @@ def _token_signals(
 
 
 def _expect(values: Values, rows: NDArray[np.int64], scores: Values) -> Values:
-    """Return the values of these rows, and for the others those that their scores let expect, (n,).
+    """Return the values of these rows, and for the others estimates from their scores, (n,).
 
-    The expected values lie on the line of least squares through the known ones, within their range.
+    The estimates lie on the line of least squares through the known ones, within their range.
     A memory with tokens for a part of its exchanges is thereby ranked without a jump.
     """
     own = scores[rows]

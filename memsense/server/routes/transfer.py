@@ -227,7 +227,10 @@ async def create_import(
         raise ProblemError(415, f"send the lines with the header 'Content-Type: {LINES}'")
     if not caller.may("admin"):
         if settings:
-            raise ProblemError(403, "settings=true needs the scope admin: settings are everybody's")
+            raise ProblemError(
+                403,
+                "settings=true needs the scope admin: settings apply to the whole namespace",
+            )
         settings = False
     transfers = _transfers(request)
     owner = caller.tenant, caller.user_id
