@@ -25,7 +25,7 @@ from memsense.search.profiles import Profile
 from memsense.search.prompt import Prompt, PromptLine
 from memsense.search.settings import Setting
 from memsense.store import projects
-from memsense.store.access import AccessKey, NewKey
+from memsense.store.access import AccessKey
 from memsense.store.erasing import Receipt
 from memsense.store.expiring import Swept
 from memsense.store.indexes import IndexChange
@@ -494,14 +494,8 @@ class RecordedSearch(Answer):
 
     @classmethod
     def plain(cls, value: Trace, _: Mapping[str, Any], /) -> dict[str, Any]:
-        """Return the trace with its candidates."""
-        names = Candidate.model_fields.keys() - {"parts"}
-        candidates = [
-            {**{name: getattr(item, name) for name in names}, "parts": item.parts()}
-            for item in value.candidates
-        ]
-        values = {name: getattr(value, name) for name in cls.model_fields if name != "candidates"}
-        return {**values, "candidates": candidates}
+        """Return these fields of the trace and of its candidates."""
+        return cls.model_validate(value.as_dict()).model_dump()
 
 
 class ReplayAnswer(_AsDict):
@@ -714,11 +708,6 @@ class CreatedKey(Answer):
 
     text: str = Field(description="What requests send: `Authorization: Bearer TEXT`.")
     key: Key
-
-    @classmethod
-    def plain(cls, value: NewKey, arguments: Mapping[str, Any], /) -> dict[str, Any]:
-        """Return the key with its text."""
-        return {"text": value.text, "key": Key.plain(value.key, arguments)}
 
 
 class ModelLine(answer_of(ModelStatus)):
