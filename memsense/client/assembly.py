@@ -83,7 +83,7 @@ def assemble(
     own, others = _split(result, request.query, project)
     if others and project is not None:
         # Other projects took places of the list: look into this one alone, too.
-        filters = Filters(**{**request.filters.values, "project": project})
+        filters = replace(request.filters, project=project)
         try:
             [inside] = searches.answer([replace(request, filters=filters)], trace=False)
             in_project = list(inside)

@@ -6,6 +6,7 @@ shared parameters into the docstrings, and from this file `user_memory.py` and `
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,6 +31,7 @@ from memsense.inputs import (
     Share,
     Switch,
     about,
+    checked_time,
     open_connection,
     require_user,
 )
@@ -324,7 +326,11 @@ class Memory:
         from memsense.client.adding import read_session
         from memsense.write.drafting import Annotations
 
-        annotations = Annotations.of(locals())
+        annotations = Annotations.of(
+            agent_id=agent_id, project=project, task_tag=task_tag, tags=tags, facets=facets,
+            memory_kind=memory_kind, confidence=confidence, metadata=metadata,
+            expires_at=checked_time(expires_at), ttl=ttl,
+        )  # fmt: skip
         session = read_session(
             self._context,
             messages,
@@ -559,9 +565,16 @@ class Memory:
             RecallTimeoutError: If the setting `recall_timeout` is exceeded.
         """
         require_user(user_id, all_users)
-        # locals() has every checked argument by name. Naming each of them here once more is how
-        # the verbs' copies of the options used to drift apart.
-        request = SearchRequest.of(locals())
+        request = SearchRequest(
+            query=query, user_id=user_id, top_k=top_k, granularity=granularity, min_score=min_score,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, project=project,
+                since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {}, content_budget=content_budget,
+        )  # fmt: skip
         [result] = self._searches.answer([request], trace=trace)
         return result
 
@@ -682,11 +695,21 @@ class Memory:
         from memsense.client.assembly import assemble
 
         require_user(user_id, all_users)
-        arguments = {**locals(), "query": prompt, "project": None}
+        # The project is no filter here: memories of others come too, if the prompt asks for them.
+        request = SearchRequest(
+            query=prompt, user_id=user_id,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, since=checked_time(since),
+                until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {},
+        )  # fmt: skip
         return assemble(
             self._searches,
             self._listing,
-            SearchRequest.of(arguments),
+            request,
             project=project,
             max_tokens=max_tokens,
             silence=self._context.settings.silence if silence is None else silence,
@@ -768,8 +791,17 @@ class Memory:
             The result of each question, in order.
         """
         require_user(user_id, all_users)
-        arguments = locals()
-        requests = [SearchRequest.of({**arguments, "query": query}) for query in queries]
+        request = SearchRequest(
+            query="", user_id=user_id, top_k=top_k, granularity=granularity, min_score=min_score,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, project=project,
+                since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {}, content_budget=content_budget,
+        )  # fmt: skip
+        requests = [replace(request, query=query) for query in queries]
         return self._searches.answer(requests, trace=trace) if requests else []
 
     @takes
@@ -838,7 +870,17 @@ class Memory:
             NotFoundError: If the namespace has no such chunk.
         """
         require_user(user_id, all_users)
-        return self._searches.explain_absence(SearchRequest.of(locals()), chunk_id)
+        request = SearchRequest(
+            query=query, user_id=user_id, top_k=top_k, granularity=granularity, min_score=min_score,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, project=project,
+                since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {},
+        )  # fmt: skip
+        return self._searches.explain_absence(request, chunk_id)
 
     # Exporting and importing ---------------------------------------------------------------------
 
@@ -966,7 +1008,11 @@ class Memory:
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         owner = require_user(user_id, all_users)
-        return self._listing.sessions(owner, Filters.of(locals()), limit=limit, cursor=cursor)
+        filters = Filters(
+            agent_id=agent_id, project=project, since=checked_time(since),
+            until=checked_time(until), tags=tags, kinds=kinds,
+        )  # fmt: skip
+        return self._listing.sessions(owner, filters, limit=limit, cursor=cursor)
 
     @takes
     def left_off(
@@ -1290,7 +1336,11 @@ class Memory:
         """
         from memsense.client.updating import read_update
 
-        return self._updating.update(chunk_id, read_update(locals()), reason, key)
+        update = read_update(
+            content=content, facets=facets, tags=tags, metadata=metadata,
+            occurred_at=checked_time(occurred_at), expires_at=checked_time(expires_at), ttl=ttl,
+        )  # fmt: skip
+        return self._updating.update(chunk_id, update, reason, key)
 
     @takes
     def versions(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> "list[Version]":
@@ -1456,9 +1506,14 @@ class Memory:
         Raises:
             InvalidInputError: For the cursor of another list or order.
         """
+        filters = Filters(
+            agent_id=agent_id, session_ids=session_ids, project=project,
+            since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+            metadata=metadata,
+        )  # fmt: skip
         return self._listing.chunks(
             require_user(user_id, all_users),
-            Filters.of(locals()),
+            filters,
             granularity=granularity,
             statuses=statuses,
             order=order,

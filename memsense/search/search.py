@@ -212,7 +212,7 @@ def _make_notes(
         return ["nothing is stored in this scope yet"]
     notes: list[str] = []
     filters = plan.request.filters
-    since, until = filters.get("since"), filters.get("until")
+    since, until = filters.since, filters.until
     if since is not None and until is not None and since >= until:
         notes.append(f"nothing can be since {since.isoformat()} and before {until.isoformat()}")
     if plan.request.as_of is not None:

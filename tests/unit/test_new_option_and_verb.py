@@ -29,16 +29,26 @@ FILTER: Edits = {
             "-- name: quoted\n",
         )
     ],
+    "memsense/search/request.py": [
+        (
+            "    exclude_sessions: Sequence[str] = ()\n",
+            "    exclude_sessions: Sequence[str] = ()\n    min_ordinal: int | None = None\n",
+        )
+    ],
     "memsense/client/verbs.py": [
         (
             "        exclude_sessions: ExcludedSessions = (),\n",
             "        exclude_sessions: ExcludedSessions = (),\n"
             "        min_ordinal: Annotated[Limit, about('Only from this exchange on.')]"
             " | None = None,\n",
-        )
+        ),
+        (
+            "exclude_sessions=exclude_sessions,\n            ),",
+            "exclude_sessions=exclude_sessions, min_ordinal=min_ordinal,\n            ),",
+        ),
     ],
 }
-"""Two files; the third of a real filter is its test. MCP has a subset of the filters: one line."""
+"""Three files; the fourth of a real filter is its test. MCP has some of the filters: one line."""
 
 MCP_FILTER: Edits = {
     "memsense/mcp/tools.py": [
