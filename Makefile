@@ -127,6 +127,7 @@ lint-format: setup-dev
 
 lint-types: setup-dev
 	$(BIN)/pyright
+	$(BIN)/mypy
 
 lint-layers: setup-dev
 	$(BIN)/lint-imports

@@ -9,10 +9,22 @@ made from it, here at run time or by `make generate`.
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
@@ -281,8 +293,8 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
 def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Raise UnknownArgumentError for an argument that a generated method does not have.
 
-    Views and asynchronous methods pass their arguments on to a method that checks them, so only
-    the names are looked at here. The `timeout` of a view's method includes what the view itself
+    Views pass their arguments on to a method that checks them, so only the names are looked at
+    here. The `timeout` of a view's method includes what the view itself
     reads, such as whose memory an id names.
     """
     names = inspect.signature(function).parameters
@@ -292,20 +304,10 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     def check(view: Any, passed: Iterable[str]) -> None:
         for name in passed:
             if name not in names and not takes_any:
-                owner = getattr(view, "_sync", view)  # of an asynchronous view, the view
-                refuse: Callable[[str], None] | None = getattr(owner, "_refuse_argument", None)
+                refuse: Callable[[str], None] | None = getattr(view, "_refuse_argument", None)
                 if refuse is not None:
                     refuse(name)
                 raise unknown_argument(name, names)
-
-    if inspect.iscoroutinefunction(function):
-        # Frameworks ask `iscoroutinefunction` whether to await a tool: the wrapper must be one too.
-        @wraps(function)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            check(args[0], kwargs)
-            return await function(*args, **kwargs)
-
-        return cast("Callable[P, R]", awaited)
 
     @wraps(function)
     def named(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -319,3 +321,44 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return _counted(named)
+
+
+# Asynchronous classes ----------------------------------------------------------------------------
+
+
+class Runner(Protocol):
+    """Runner of blocking calls that a task waits for, such as `Threads`."""
+
+    async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return the function's result."""
+        ...
+
+
+class Facade:
+    """Base of asynchronous resources: the threads, and the blocking resource that they call."""
+
+    def __init__(self, threads: Runner, sync: Any) -> None:
+        """Store both. Use `AsyncMemSense`, which calls this."""
+        self._threads = threads
+        self._sync = sync
+
+
+def awaited(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """Return the asynchronous form of a blocking method, with its signature and docstring.
+
+        class AsyncJobsResource(Facade):
+            count = awaited(JobsResource.count)
+
+    It runs the method of that name in a thread; the blocking method checks the arguments.
+    """
+    name = method.__name__
+
+    # `async`, not a function that returns a coroutine: frameworks ask `iscoroutinefunction` whether
+    # to await a tool.
+    @wraps(method)
+    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._threads.run(getattr(self._sync, name), *args, **kwargs)
+
+    return run

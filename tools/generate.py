@@ -5,7 +5,6 @@
 
 - The `Args:` sections of the public methods: the lines of parameters whose type carries a text.
 - memsense/client/user_memory.py: the views of one user's memory, from the verbs and resources.
-- memsense/client/aio.py: the asynchronous classes, from all of these.
 - memsense/cli/declared.py: the parameters that become options of the command line.
 """
 
@@ -67,12 +66,6 @@ WHOLE_NAMESPACE = {
     "Entities": {"rebuild"},
 }
 """Methods about all users together, which a view of one user does not have."""
-
-LEFT_OUT = {"MemSense.close", "MemSense.embedder", "ModelsResource.trial"}
-"""Not in the asynchronous classes: closing is their base's; an embedder and a trial block."""
-
-BLOCKING, EITHER = "Connection[Any]", "Connection[Any] | AsyncConnection[Any]"
-"""A caller's connection may be of either kind in the asynchronous classes."""
 
 WIDTH = 100
 
@@ -477,93 +470,6 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
     return "\n".join(["", "    @knows_arguments", head, _quote(signature.doc, 8), *lines])
 
 
-# The asynchronous classes ------------------------------------------------------------------------
-
-ASYNC_HEAD = '''"""AsyncMemSense: MemSense for asyncio and trio, each method awaited.
-
-DO NOT EDIT: `make generate` writes this file from the blocking classes.
-"""
-'''
-
-ASYNC_DOC = """An agent's memory in PostgreSQL, for asyncio and trio.
-
-    async with AsyncMemSense.open() as memory:
-        await memory.add([{"role": "user", "content": "I moved to Lisbon."}],
-                         user_id="ada", session_id="monday")
-        hits = await memory.search("Where does Ada live?", user_id="ada")
-
-After `memory = await AsyncMemSense.open()` you call `await memory.close()` yourself. Methods
-and resources are those of MemSense, each method awaited. They run in threads of the memory's
-own, as many at once as its pool has connections; callbacks are called there. Cancelling a task
-cancels its statement, and frees its connection before the task goes on."""
-
-
-def async_classes() -> dict[str, str]:
-    """Return the name of the asynchronous class of each blocking class."""
-    names = [name for names in CLASSES.values() for name in names]
-    return {name: f"Async{name}" for name in [*names, "UserProjects", *USER_VIEWS]}
-
-
-def write_async() -> str:
-    """Return the source of aio.py."""
-    imports = Imports()
-    names = async_classes()
-    bodies: list[str] = []
-    modules = [(module, name) for module, owners in CLASSES.items() for name in owners]
-    views = [("memsense.client.user_memory", name) for name in ("UserProjects", *USER_VIEWS)]
-    for module_name, name in [*modules[:-2], *views, *modules[-2:]]:
-        module = Module.read(module_name)
-        base = {"Memory": "OpenFacade", "MemSense": "AsyncMemory"}.get(name, "Facade")
-        doc = ASYNC_DOC if name == "MemSense" else f"{name} for asyncio, each method awaited."
-        lines = [f"\n\nclass {names[name]}({base}):", _quote(doc, 4)]
-        if name == "UserMemory":
-            lines += ["    @property", "    def user_id(self) -> str:"]
-            lines += [_quote("Id of the user whose memory it is.", 8)]
-            lines += ["        return self._sync.user_id"]
-        for node in public_members(module, name):
-            if f"{name}.{node.name}" not in LEFT_OUT:
-                lines.append(_async_method(module, name, node, imports, names))
-        bodies.append("\n".join(lines))
-    imports.runtime |= {
-        "from functools import cached_property, partial",
-        "from memsense.client.facade import Facade, OpenFacade",
-        "from memsense.client.memory import MemSense",
-        "from memsense.declaration import knows_arguments",
-    }
-    blocking = {f"from {module} import {name}" for module, name in [*modules, *views]}
-    imports.typing -= blocking
-    imports.typing.add("from psycopg import AsyncConnection")
-    return _format(ASYNC_HEAD, imports, bodies, "memsense/client/aio.py")
-
-
-def _async_method(
-    module: Module, owner: str, node: ast.FunctionDef, imports: Imports, names: dict[str, str]
-) -> str:
-    kinds = decorators(node)
-    signature = Signature.read(module, owner, node, imports)
-    returns = signature.returns
-    doc = _quote(signature.doc, 8)
-    if "cached_property" in kinds and returns in names:
-        view = f"{names[returns]}(self._threads, self._sync.{node.name})"
-        head = ["    @cached_property", f'    def {node.name}(self) -> "{names[returns]}":']
-        return "\n".join([*head, doc, f"        return {view}"])
-    if "property" in kinds:
-        head = ["    @property", f'    def {node.name}(self) -> "{returns}":', doc]
-        return "\n".join([*head, f"        return self._sync.{node.name}"])
-    parameters = signature.parameters.replace(BLOCKING, EITHER)
-    call = ", ".join(signature.passed.values())
-    if node.name == "open":
-        head = ["    @classmethod", f'    def open({parameters}) -> "Self":', doc]
-        return "\n".join([*head, f"        return cls(partial(MemSense.open, {call}))"])
-    if returns in names:  # a view of this memory, made without a call to the server
-        head = [f'    def {node.name}({parameters}) -> "{names[returns]}":', doc]
-        view = f"{names[returns]}(self._threads, self._sync.{node.name}({call}))"
-        return "\n".join([*head, f"        return {view}"])
-    run = ", ".join([f"self._sync.{node.name}", *([call] if call else [])])
-    head = ["    @knows_arguments", f'    async def {node.name}({parameters}) -> "{returns}":', doc]
-    return "\n".join([*head, f"        return await self._threads.run({run})"])
-
-
 # Options of the command line ---------------------------------------------------------------------
 
 CLI_VERBS = {
@@ -686,7 +592,6 @@ def _list_files() -> Iterator[tuple[Path, str]]:
         module = Module.read(name)
         yield module.path, write_args(module, owners)
     yield ROOT / "memsense/client/user_memory.py", write_user_memory()
-    yield ROOT / "memsense/client/aio.py", write_async()
     yield ROOT / "memsense/cli/declared.py", write_cli()
 
 

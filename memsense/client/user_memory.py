@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
     from uuid import UUID
 
-    from psycopg import Connection
+    from psycopg import AsyncConnection, Connection
 
     from memsense.client.transfer import ExportReport, Place
     from memsense.explain.replay import Comparison, Replay
@@ -249,7 +249,7 @@ class UserMemory(UserView):
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         timeout: "float | None" = None,
-        connection: "Connection[Any] | None" = None,
+        connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
         """Store what was said: a sentence of the user's, or messages of one session, in order.
 
@@ -294,7 +294,8 @@ class UserMemory(UserView):
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
-                savepoint, and is visible when you commit.
+                savepoint, and is visible when you commit. `AsyncMemSense` takes an asynchronous one
+                too.
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
@@ -338,7 +339,7 @@ class UserMemory(UserView):
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         timeout: "float | None" = None,
-        connection: "Connection[Any] | None" = None,
+        connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "list[Added]":
         """Store several sessions in one transaction, embedded in one batch.
 

@@ -2,14 +2,14 @@
 
 A verb's signature and its `Args:` section declare its parameters for every face (Python, asyncio,
 one user's view, HTTP, CLI, MCP): see `memsense.declaration`. `make generate` writes the texts of
-shared parameters into the docstrings, and from this file `user_memory.py` and `aio.py`.
+shared parameters into the docstrings, and from this file `user_memory.py`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import InstanceOf
 
@@ -101,7 +101,7 @@ from memsense.types import (
 )
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import AsyncConnection, Connection
 
     from memsense.client.changes import Changes
     from memsense.client.context import Context
@@ -122,8 +122,14 @@ if TYPE_CHECKING:
     from memsense.write.drafting import Annotations
     from memsense.write.ingest_run import IngestReport
 
-Joined = Annotated["Connection[Any]", open_connection]
-"""A connection of the caller's, whose transaction a write joins."""
+Joined = Annotated["Connection[Any] | AsyncConnection[Any]", open_connection]
+"""A connection of the caller's, whose transaction a write joins. Only the asynchronous memory takes
+an asynchronous one, which it lends to the thread that writes."""
+
+
+def _blocking(connection: Joined | None) -> "Connection[Any] | None":
+    return cast("Connection[Any] | None", connection)  # the check has refused any other
+
 
 DEFAULT_PAGE = 50
 """Items of a page."""
@@ -310,7 +316,8 @@ class Memory:
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
-                savepoint, and is visible when you commit.
+                savepoint, and is visible when you commit. `AsyncMemSense` takes an asynchronous one
+                too.
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
@@ -340,7 +347,7 @@ class Memory:
             annotations=annotations,
             redact=redact,
         )
-        [added] = self._writes.add([session], embed=embed, joined=connection, key=key)
+        [added] = self._writes.add([session], embed=embed, joined=_blocking(connection), key=key)
         return added
 
     @takes
@@ -388,7 +395,7 @@ class Memory:
         batch = read_sessions(self._context, sessions, user_id, redact)
         if not batch:
             return []
-        return self._writes.add(batch, embed=embed, joined=connection, key=key)
+        return self._writes.add(batch, embed=embed, joined=_blocking(connection), key=key)
 
     @takes
     def ingest(

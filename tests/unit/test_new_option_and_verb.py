@@ -62,6 +62,13 @@ MCP_FILTER: Edits = {
 }
 
 VERB: Edits = {
+    "memsense/client/aio.py": [
+        (
+            f"    demote = awaited({owner}.demote)\n",
+            f"    demote = awaited({owner}.demote)\n    pin = awaited({owner}.pin)\n",
+        )
+        for owner in ("Memory", "UserMemory")
+    ],
     "memsense/client/verbs.py": [
         (
             "    @takes\n    def demote(",
