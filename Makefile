@@ -136,7 +136,7 @@ lint-generated: setup-dev
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/reference.py --check
 
-generate: setup-dev  ## write what is made from the public signatures: docstrings, views, async classes, reference
+generate: setup-dev  ## write what is made from the public signatures: docstrings, types of the views, reference
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/reference.py
 

@@ -208,7 +208,7 @@ COUNTED = {
 """Classes whose calls are counted where metering is on, with the prefix of their verbs."""
 
 
-def _counted(function: Callable[P, R]) -> Callable[P, R]:
+def counted(function: Callable[P, R]) -> Callable[P, R]:
     """Return a method that is counted by the meter of its object's context, if that has one.
 
     A method of a class that is not in COUNTED is returned as it is. A call counts for the user of a
@@ -221,7 +221,7 @@ def _counted(function: Callable[P, R]) -> Callable[P, R]:
     method = cast("Callable[..., R]", function)
 
     @wraps(function)
-    def counted(self: Any, *args: Any, **kwargs: Any) -> R:
+    def call(self: Any, *args: Any, **kwargs: Any) -> R:
         context = self._context
         meter = context.meter
         if meter is None:
@@ -229,7 +229,7 @@ def _counted(function: Callable[P, R]) -> Callable[P, R]:
         user_id = getattr(self, "user_id", None) or kwargs.get("user_id")
         return meter.count(context.settings, verb, user_id, method, (self, *args), kwargs)
 
-    return cast("Callable[P, R]", counted)
+    return cast("Callable[P, R]", call)
 
 
 def unknown_argument(name: str, names: Iterable[str]) -> UnknownArgumentError:
@@ -287,40 +287,7 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
 
     plain = [it.replace(annotation=plain_type(it.annotation)) for it in parameters.values()]
     cast("Any", checked).__signature__ = signature.replace(parameters=plain)
-    return _counted(checked)
-
-
-def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise UnknownArgumentError for an argument that a generated method does not have.
-
-    Views pass their arguments on to a method that checks them, so only the names are looked at
-    here. The `timeout` of a view's method includes what the view itself
-    reads, such as whose memory an id names.
-    """
-    names = inspect.signature(function).parameters
-    # Such as `**changes` of settings: the method behind it knows their names.
-    takes_any = any(item.kind is item.VAR_KEYWORD for item in names.values())
-
-    def check(view: Any, passed: Iterable[str]) -> None:
-        for name in passed:
-            if name not in names and not takes_any:
-                refuse: Callable[[str], None] | None = getattr(view, "_refuse_argument", None)
-                if refuse is not None:
-                    refuse(name)
-                raise unknown_argument(name, names)
-
-    @wraps(function)
-    def named(*args: P.args, **kwargs: P.kwargs) -> R:
-        check(args[0], kwargs)
-        seconds = kwargs.get(TIMEOUT)
-        if seconds is not None:
-            from memsense.db.calls import run_in_time
-
-            limit = read_timeout(seconds)
-            return run_in_time(lambda: function(*args, **kwargs), limit)
-        return function(*args, **kwargs)
-
-    return _counted(named)
+    return counted(checked)
 
 
 # Asynchronous classes ----------------------------------------------------------------------------

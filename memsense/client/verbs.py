@@ -2,7 +2,7 @@
 
 A verb's signature and its `Args:` section declare its parameters for every face (Python, asyncio,
 one user's view, HTTP, CLI, MCP): see `memsense.declaration`. `make generate` writes the texts of
-shared parameters into the docstrings, and from this file `user_memory.py`.
+shared parameters into the docstrings, and the types of the user's view into `user_memory.pyi`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -62,6 +62,12 @@ MCP_FILTER: Edits = {
 }
 
 VERB: Edits = {
+    "memsense/client/user_view.py": [
+        (
+            '        "demote": _ONE_CHUNK,\n',
+            '        "demote": _ONE_CHUNK,\n        "pin": _ONE_CHUNK,\n',
+        )
+    ],
     "memsense/client/aio.py": [
         (
             f"    demote = awaited({owner}.demote)\n",

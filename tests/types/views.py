@@ -1,4 +1,4 @@
-"""Types of the asynchronous classes, as type checkers infer them from the blocking methods.
+"""Types of the asynchronous classes and of the views of one user, as type checkers see them.
 
 No test calls this: `make lint-types` checks it with pyright and mypy. A wrong call ignores its
 error, and both fail for a comment that ignores none.
