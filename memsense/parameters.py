@@ -151,8 +151,7 @@ Redact = Annotated[
     ),
 ]
 
-# Options of searches that MCP has too. They stand here, because its server must start quickly
-# and does not import the memory. A filter's name is that of its condition in sql/filters.sql.
+# Options of searches. A filter's name is that of its condition in sql/filters.sql.
 
 AgentFilter = Annotated[Id, about("Only memories of conversations with this agent.")]
 SessionFilter = Annotated[Ids, about("Only memories of these sessions.")]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -16,6 +16,12 @@ MemoryKind = Literal["stable", "preference", "episodic", "ephemeral"]
 IngestMode = Literal["turn", "session", "hybrid"]
 EmbedWhen = Literal["now", "later", "strict"]
 Status = Literal["active", "archived", "deleted"]
+NoteKind = Literal[
+    "empty", "unknown user", "unknown session", "unknown agent", "unknown tag", "filters", "past",
+    "vectors", "words", "score", "sessions", "silence", "projects", "trace", "recorded",
+]  # fmt: skip
+"""What a note is about; "recorded" if it was read from a recorded search."""
+
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 
 
@@ -34,6 +40,47 @@ class EmbeddingModel:
 
     def __str__(self) -> str:
         return f"{self.name} ({self.dimension} dimensions)"
+
+
+class Note(str):
+    """A sentence on an answer as a whole: a text for people, and for code its kind.
+
+    Attributes:
+        kind: What it is about.
+    """
+
+    __slots__ = ("kind",)
+
+    kind: NoteKind
+
+    def __new__(cls, kind: NoteKind, text: str) -> Self:
+        """Return a note of this kind."""
+        note = super().__new__(cls, text)
+        note.kind = kind
+        return note
+
+    def __reduce__(self) -> tuple[type[Self], tuple[NoteKind, str]]:
+        """Return what makes a copy, and what is unpickled."""
+        return type(self), (self.kind, str(self))
+
+    @classmethod
+    def unknown(cls, noun: str, name: str, hint: str) -> Self:
+        """Return the note on a user, session, agent or tag that is not stored.
+
+        Args:
+            noun: "user", "session", "agent" or "tag".
+            name: The name that was asked for.
+            hint: A similar name, as a question, or nothing.
+        """
+        kind: Any = f"unknown {noun}"
+        return cls(kind, f"no {noun} {name!r} is stored here{hint}")
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return the note of a recorded search; the database has only its text."""
+        # One kind must be known again: it may suggest the name of another user.
+        is_of_user = text.startswith("no user ")
+        return cls("unknown user" if is_of_user else "recorded", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

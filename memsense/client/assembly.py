@@ -13,13 +13,13 @@ from memsense.client.listing import Listing
 from memsense.client.searches import Searches
 from memsense.errors import NotFoundError
 from memsense.search.card import KINDS, make_card
-from memsense.search.hits import Hit, SearchResult, judged, source_of
+from memsense.search.hits import judged, source_of
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
-from memsense.search.request import Filters, SearchRequest
+from memsense.search.request import SearchRequest
 from memsense.search.silence import is_small_talk, judge
 from memsense.store.listing import Order
 from memsense.text.tokens import Tokenizer, make_counter
-from memsense.types import Chunk
+from memsense.types import Chunk, Note
 
 DEFAULT_CONTEXT_TOKENS: Final = 1_000
 HITS: Final = 30
@@ -44,7 +44,7 @@ FIRST_STATEMENTS: Final = 50
 """Memories with lasting statements that a card is made from: the latest, and the first, because
 people introduce themselves at the beginning."""
 
-SMALL_TALK: Final = "small talk: memory was not searched"
+SMALL_TALK: Final = Note("silence", "small talk: memory was not searched")
 NOTHING_KNOWN: Final = "nothing known concerns the prompt"
 
 
@@ -80,7 +80,15 @@ def assemble(
     request = replace(request, top_k=HITS)
     [result] = searches.answer([request], trace=trace)
     notes = list(result.notes)
-    own, others = _split(result, request.query, project)
+
+    def is_own(chunk: Chunk) -> bool:
+        # A project that the prompt names counts as its own.
+        name = (chunk.project or "").rstrip("/").rpartition("/")[2].casefold()
+        is_named = bool(name) and name in request.query.casefold()
+        return project is None or chunk.project in {None, project} or is_named
+
+    own = [hit for hit in result if is_own(hit.chunk)]
+    others = [hit for hit in result if not is_own(hit.chunk)]
     if others and project is not None:
         # Other projects took places of the list: look into this one alone, too.
         filters = replace(request.filters, project=project)
@@ -100,14 +108,16 @@ def assemble(
         # A fact of another project must be asked for: small resemblance is everywhere.
         if apart.chance >= max(APART_CHANCE, silence):
             sources += [source_of(hit, apart=hit.chunk.project or "") for hit in others]
-            notes.append(f"memories of other projects: chance {apart.chance:.0%}")
-    notes.append(f"something known concerns the prompt: chance {relevance.chance:.0%}")
+            chance = f"chance {apart.chance:.0%}"
+            notes.append(Note("projects", f"memories of other projects: {chance}"))
+    chance = f"chance {relevance.chance:.0%}"
     if not sources:
-        return Prompt(notes=[*result.notes, f"{NOTHING_KNOWN} (chance {relevance.chance:.0%})"])
+        return Prompt(notes=[*result.notes, Note("silence", f"{NOTHING_KNOWN} ({chance})")])
+    notes.append(Note("silence", f"something known concerns the prompt: {chance}"))
     lines: list[CardLine] = []
     if card and request.user_id is not None and max_tokens >= LEAST_FOR_CARD:
         lines = make_card(
-            _lasting(listing, request),
+            [it for it in _lasting(listing, request) if is_own(it)],
             max_tokens=min(LARGEST_CARD, int(CARD_SHARE * max_tokens)),
             count=make_counter(tokenizer),
         )
@@ -123,29 +133,10 @@ def assemble(
     )
 
 
-def _split(result: SearchResult, prompt: str, project: str | None) -> tuple[list[Hit], list[Hit]]:
-    """Return the hits of this project or of none, and those of other projects.
-
-    A project that the prompt names counts as its own.
-    """
-    own: list[Hit] = []
-    others: list[Hit] = []
-    for hit in result:
-        its = hit.chunk.project
-        name = its.rstrip("/").rpartition("/")[2].casefold() if its else ""
-        is_own = (
-            project is None or its in {None, project} or bool(name and name in prompt.casefold())
-        )
-        (own if is_own else others).append(hit)
-    return own, others
-
-
 def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
-    """Return the user's memories with lasting statements, each once."""
-    filters = Filters(
-        **{name: value for name, value in request.filters.values.items() if name in _CARD_FILTERS},
-        kinds=KINDS,
-    )
+    """Return the memories with lasting statements that the request may show, each once."""
+    kinds = KINDS if request.filters.kinds is None else request.filters.kinds
+    filters = replace(request.filters, kinds=[kind for kind in KINDS if kind in kinds])
     ends: Sequence[tuple[Order, int]] = (
         ("newest", LATEST_STATEMENTS),
         ("oldest", FIRST_STATEMENTS),
@@ -159,10 +150,8 @@ def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
             order=order,
             limit=limit,
             cursor=None,
+            as_of=request.as_of,
         )
         for order, limit in ends
     ]
     return list({chunk.chunk_id: chunk for chunk in chain(*pages)}.values())
-
-
-_CARD_FILTERS = frozenset({"agent_id", "exclude", "exclude_sessions", "since", "until"})

@@ -82,8 +82,13 @@ class Listing:
         order: Order,
         limit: int,
         cursor: str | None,
+        as_of: datetime | None = None,
     ) -> Page[Chunk]:
-        """Return a page of chunks by event time; of all users if `user_id` is None."""
+        """Return a page of chunks by event time; of all users if `user_id` is None.
+
+        With `as_of`, the chunks that were active at that moment, as they were; the namespace must
+        have kept its history since.
+        """
         behind = listing.AfterChunk(*read_cursor(order, cursor)) if cursor is not None else None
         # One row more than the page says whether there is another page, without a count.
         rows = self._read(
@@ -95,6 +100,7 @@ class Listing:
                 order=order,
                 behind=behind,
                 limit=limit + 1,
+                as_of=as_of,
             )
         )
         return _page(rows, limit, lambda it: write_cursor(order, *listing.after_chunk(it)))

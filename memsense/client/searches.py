@@ -26,7 +26,7 @@ from memsense.search.search import Search, run_searches
 from memsense.search.settings import check_past, embedder_failure
 from memsense.search.show import fetch_result, fetch_results, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
-from memsense.types import EmbeddingModel
+from memsense.types import EmbeddingModel, Note
 
 if TYPE_CHECKING:
     from memsense.client.writes import Writes
@@ -84,7 +84,7 @@ class Searches:
         context, started = self._context, time.perf_counter()
         namespace = context.look_up_namespace()
         if namespace is None:
-            note = "nothing is stored in this namespace yet"
+            note = Note("empty", "nothing is stored in this namespace yet")
             return [SearchResult(notes=[note]) for _ in requests]
         if len(requests) == 1:
             searches = [self.run(namespace, requests[0])]
@@ -171,7 +171,8 @@ class Searches:
         if search.has_sessions_only:
             request = replace(request, granularity="session")
             [search] = self._run_plans([replace(search.plan, request=request)])
-            search.notes.append("only whole sessions are stored here: they are returned")
+            text = "only whole sessions are stored here: they are returned"
+            search.notes.append(Note("sessions", text))
         if search.candidates:
             return search
         # Say why there are no hits: an unknown project is an error, an empty one a note.
@@ -184,7 +185,7 @@ class Searches:
                 lambda it: projects.check_project(it, namespace, project, user_id=request.user_id),
             )
             if not row.session_ids and not row.sessions:
-                search.notes.append(f"project {project!r} has no sessions yet")
+                search.notes.append(Note("empty", f"project {project!r} has no sessions yet"))
         search.notes += note_unknown_names(pool, namespace, request)
         return search
 

@@ -21,6 +21,7 @@ from memsense.errors import InvalidInputError, NotFoundError
 from memsense.graph.resource import Entities
 from memsense.inputs import shorten
 from memsense.search.hits import SearchResult
+from memsense.search.prompt import Prompt
 from memsense.store import projects
 from memsense.store.traces import Trace
 from memsense.text.nearest import did_you_mean
@@ -122,7 +123,7 @@ def show_own_trace(owner: Owner, trace: Trace, _named: Named) -> Trace:
     return without_others(trace)
 
 
-def hide_others(_owner: Owner, result: SearchResult, _named: Named) -> SearchResult:
+def hide_others(_owner: Owner, result: "_Noted", _named: Named) -> "_Noted":
     """Return the result without other users' names."""
     return without_others(result)
 
@@ -146,13 +147,13 @@ RULES: Mapping[type, Mapping[str, Mapping[str, Rule]]] = {
         "add_many": {"user_id": view_user, "sessions": own_sessions},
         "ingest": _OF_USER,
         "search": {**_FILTERED, "return": hide_others},
-        "context": _ABOUT,
+        "context": {**_ABOUT, "return": hide_others},
         "search_many": {**_FILTERED, "return": hide_others_in_all},
         "why_not": {**_FILTERED, "chunk_id": own_chunk},
         "export_to": _OF_USER,
         "recent": _OF_USER,
         "sessions": _FILTERED,
-        "left_off": _ABOUT,
+        "left_off": {**_ABOUT, "return": hide_others},
         "matching_words": {},  # it reads words that the caller passes, and no memory
         "get": {"chunk_id": keep_value, "return": show_own_chunk},
         "get_many": {"chunk_ids": keep_value, "return": show_own_chunks},
@@ -305,10 +306,13 @@ def find_projects(context: Context, user_id: str, name: str | None) -> Sequence[
     return chosen
 
 
-_Noted = TypeVar("_Noted", SearchResult, Trace)
+_Noted = TypeVar("_Noted", SearchResult, Trace, Prompt)
 
 
 def without_others(answer: _Noted) -> _Noted:
-    """Return the answer without the note that suggests other users' names."""
-    notes = [note for note in answer.notes if not note.startswith("no user ")]
+    """Return the answer without notes that suggest the names of other users."""
+    notes = [note for note in answer.notes if note.kind != "unknown user"]
+    if isinstance(answer, Prompt):
+        answer.notes = notes
+        return answer
     return replace(answer, notes=notes)

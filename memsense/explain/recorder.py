@@ -21,6 +21,7 @@ from memsense.search.profiles import ROUTES, Route
 from memsense.search.rank.choose import Ranking
 from memsense.search.rank.score import ScoreTerms
 from memsense.search.search import Search
+from memsense.types import Note
 
 if TYPE_CHECKING:
     from memsense.store.traces import PackedCandidates, Trace
@@ -50,7 +51,7 @@ class Recording:
     search: Search
     hit_chunks: Mapping[int, int]
     timings: Mapping[str, float]
-    notes: list[str]
+    notes: list[Note]
 
 
 class TraceRecorder:
@@ -173,7 +174,7 @@ class TraceRecorder:
 
     def _discard(self, recording: Recording, reason: str) -> None:
         self.failed += 1
-        recording.notes.append(f"this search was not traced: {reason}")
+        recording.notes.append(Note("trace", f"this search was not traced: {reason}"))
         logger.warning("trace %s was not written: %s", recording.trace_id, reason)
 
 

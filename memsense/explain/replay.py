@@ -13,7 +13,7 @@ from memsense.search.profiles import Profile, read_profile
 from memsense.search.request import NO_FILTERS, Filters, SearchRequest
 from memsense.search.search import Search
 from memsense.store.traces import Trace, TraceCandidate
-from memsense.types import Granularity
+from memsense.types import Granularity, Note
 
 SMALLEST_CHANGE = 1e-6
 """Scores nearer than this count as equal: the same model run in another way rounds differently."""
@@ -91,7 +91,7 @@ class Replay:
     old: Sequence[ListedHit]
     new: Sequence[ListedHit]
     moves: Sequence[Move]
-    notes: Sequence[str] = ()
+    notes: Sequence[Note] = ()
 
     @property
     def is_unchanged(self) -> bool:

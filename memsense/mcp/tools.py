@@ -9,6 +9,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
+from memsense.client.verbs import Memory
 from memsense.declaration import parameters_of, unknown_argument
 from memsense.errors import MemSenseError
 from memsense.inputs import LONGEST_NOTE, about, describe_argument_fault, whole_number
@@ -23,19 +24,7 @@ from memsense.mcp.answers import (
 )
 from memsense.mcp.scope import FindAccess
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
-from memsense.parameters import (
-    AgentFilter,
-    AsOf,
-    Exclusions,
-    KindFilter,
-    MetadataFilter,
-    MinScore,
-    ProjectFilter,
-    SessionFilter,
-    Since,
-    TagFilter,
-    Until,
-)
+from memsense.search.request import FILTER_NAMES
 from memsense.types import MemoryKind
 
 P = ParamSpec("P")
@@ -58,31 +47,22 @@ TopK = Annotated[
 ]
 
 
-def search_options(
-    *,
-    top_k: TopK = DEFAULT_TOP_K,
-    min_score: MinScore | None = None,
-    since: Since | None = None,
-    until: Until | None = None,
-    project: ProjectFilter | None = None,
-    agent_id: AgentFilter | None = None,
-    session_ids: SessionFilter | None = None,
-    tags: TagFilter | None = None,
-    kinds: KindFilter | None = None,
-    metadata: MetadataFilter | None = None,
-    exclude: Exclusions | None = None,
-    as_of: AsOf | None = None,
-) -> None:
-    """Declare the options that recall and why_not share.
+SHARED = ("min_score", *FILTER_NAMES, "as_of")
+"""Parameters of `MemSense.search` that recall and why_not share: every filter is one.
 
-    They are part of the parameters of `MemSense.search`. If why_not had others than recall, it
-    would explain another search: "it is hit number 6" of a memory that recall did not return.
-    """
+If why_not had others than recall, it would explain another search: "it is hit number 6" of a
+memory that recall did not return.
+"""
 
 
 def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
     """Put the search options in the place of a tool's `**options`."""
-    options = {name: parameter.field() for name, parameter in parameters_of(search_options).items()}
+    declared = parameters_of(Memory.search)
+    options: dict[str, tuple[Any, Any]] = {"top_k": (TopK, DEFAULT_TOP_K)}
+    for name in SHARED:
+        # Models often send null for those that they don't use.
+        kind = Annotated[declared[name].type | None, Field(description=declared[name].text)]
+        options[name] = (kind, None)
     signature = inspect.signature(function)
     own = [it for it in signature.parameters.values() if it.kind is not it.VAR_KEYWORD]
     shared = [
@@ -94,7 +74,7 @@ def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _set_only(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are set. Models often send null for those that they don't use."""
+    """Return the options that are set."""
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -11,7 +11,7 @@ from memsense.search.passages import Source
 from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, write_prompt
 from memsense.search.silence import Judged, Relevance, judge
 from memsense.text.tokens import Tokenizer
-from memsense.types import Chunk
+from memsense.types import Chunk, Note
 
 DEFAULT_MAX_TOKENS = 2_000
 """Default token budget of `SearchResult.to_prompt`."""
@@ -213,7 +213,7 @@ class SearchResult(Sequence[Hit]):
     """
 
     hits: Sequence[Hit] = ()
-    notes: Sequence[str] = ()
+    notes: Sequence[Note] = ()
     question: Mapping[str, Any] = field(default_factory=dict[str, Any])
     profile: str = ""
     timings_ms: Mapping[str, float] = field(default_factory=dict[str, float])

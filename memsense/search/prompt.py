@@ -18,7 +18,7 @@ from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit, Share
 from memsense.search.excerpt import fit_text
 from memsense.search.passages import Passage, Side, Source, exchange_key, find_passages
 from memsense.text.tokens import make_counter
-from memsense.types import Chunk
+from memsense.types import Chunk, Note
 
 TextFormat = Literal["markdown", "xml"]
 PromptFormat = Literal["markdown", "xml", "messages"]
@@ -79,7 +79,7 @@ class _Tally:
     tokens: int
     lines: Sequence[PromptLine]
     omitted: Mapping[int, str]
-    notes: Sequence[str]
+    notes: Sequence[Note]
 
     def _set(
         self,
@@ -88,7 +88,7 @@ class _Tally:
         tokens: int,
         lines: Sequence[PromptLine],
         omitted: Mapping[int, str] | None,
-        notes: Sequence[str],
+        notes: Sequence[Note],
     ) -> None:
         self.chunk_ids = tuple(chunk_ids)
         self.tokens = tokens
@@ -140,7 +140,7 @@ class Prompt(_Tally, str):
         tokens: int = 0,
         lines: Sequence[PromptLine] = (),
         omitted: Mapping[int, str] | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> Self:
         """Return a text with its attributes; `left_out` are the keys of `omitted`."""
         prompt = super().__new__(cls, text)
@@ -159,7 +159,7 @@ class PromptMessages(_Tally, list[dict[str, str]]):
         tokens: int = 0,
         lines: Sequence[PromptLine] = (),
         omitted: Mapping[int, str] | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> None:
         super().__init__(messages)
         self._set(chunk_ids=chunk_ids, tokens=tokens, lines=lines, omitted=omitted, notes=notes)
@@ -195,7 +195,7 @@ def write_prompt(
     exclude: ChunksAndMessages = ...,
     card: Sequence[CardLine] = ...,
     least_chance: Share = ...,
-    notes: Sequence[str] = ...,
+    notes: Sequence[Note] = ...,
 ) -> Prompt: ...
 @overload
 def write_prompt(
@@ -220,7 +220,7 @@ def write_prompt(
     exclude: ChunksAndMessages = (),
     card: Sequence[CardLine] = (),
     least_chance: Share = 0.0,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> Prompt | PromptMessages:
     """Return the passages that fit, ordered by time, those of the best chance first chosen.
 
@@ -307,7 +307,7 @@ def _finish(  # noqa: PLR0917 (one caller)
     style: "_Style",
     passages: Sequence[Passage],
     least_chance: float,
-    notes: Sequence[str],
+    notes: Sequence[Note],
 ) -> Prompt | PromptMessages:
     """Return the written text with its tally: each line's reason, and that of what is missing."""
     quotes = sorted(chosen.values(), key=_time_key)

@@ -26,7 +26,7 @@ from memsense.search.recall.run import RecallRequest, RecallState, run_recalls
 from memsense.search.request import SearchRequest
 from memsense.search.score_kinds import score_below
 from memsense.store import KnownScope, Past, fetch_named_chunks, fetch_texts
-from memsense.types import Granularity
+from memsense.types import Granularity, Note
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Search:
     candidates: Candidates
     ranking: Ranking
     sessions: bool
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[Note] = field(default_factory=list[Note])
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
@@ -206,46 +206,50 @@ def ask_reranker(
 
 def _make_notes(
     plan: SearchPlan, recall_request: RecallRequest, state: RecallState, ranking: Ranking
-) -> list[str]:
+) -> list[Note]:
     """Return the sentences on the answer as a whole."""
     if not state.scopes:
-        return ["nothing is stored in this scope yet"]
-    notes: list[str] = []
+        return [Note("empty", "nothing is stored in this scope yet")]
+    notes: list[Note] = []
     filters = plan.request.filters
     since, until = filters.since, filters.until
     if since is not None and until is not None and since >= until:
-        notes.append(f"nothing can be since {since.isoformat()} and before {until.isoformat()}")
+        text = f"nothing can be since {since.isoformat()} and before {until.isoformat()}"
+        notes.append(Note("filters", text))
     if plan.request.as_of is not None:
         moment = plan.request.as_of.isoformat(timespec="seconds")
         graph = "; the graph route has no past" if plan.profile.weights["graph"] else ""
-        notes.append(f"memory as it stood at {moment}, without what is erased by now{graph}")
+        text = f"memory as it stood at {moment}, without what is erased by now{graph}"
+        notes.append(Note("past", text))
     has_vector = recall_request.query_vector is not None
     if plan.unembedded:
-        notes.append(f"ranked by words alone; {plan.unembedded}")
+        notes.append(Note("vectors", f"ranked by words alone; {plan.unembedded}"))
         if state.stale:
-            notes.append("some session chunks wait to be made until texts can be embedded")
+            text = "some session chunks wait to be made until texts can be embedded"
+            notes.append(Note("vectors", text))
     elif not has_vector:
-        notes.append("no vector route has weight: ranked by words alone")
+        notes.append(Note("vectors", "no vector route has weight: ranked by words alone"))
     elif state.waiting:
-        notes.append(
+        text = (
             "some memories here wait for their vectors: words alone find them, until"
             " 'memsense worker' has embedded them (see 'memsense jobs list')"
         )
+        notes.append(Note("vectors", text))
     candidates = ranking.candidates
     if recall_request.token_limit and candidates.tokens is None and not candidates.is_session.all():
-        notes.append("no token vectors are stored: run 'memsense db fill' for better ranking")
+        text = "no token vectors are stored: run 'memsense db fill' for better ranking"
+        notes.append(Note("vectors", text))
     if recall_request.wording.required:
         texts = " and ".join(f"“{text}”" for text in recall_request.wording.required)
-        notes.append(f"only memories that hold {texts} take part")
+        notes.append(Note("words", f"only memories that hold {texts} take part"))
     if plan.profile.weights["lexical"] and not state.lexemes:
         means = "ranked by vectors alone" if has_vector else "nothing can be found"
-        notes.append(f"the question has no searchable words: {means}")
+        notes.append(Note("words", f"the question has no searchable words: {means}"))
     # An empty answer says how near the best one came, so that a min_score can be chosen.
     if ranking.min_score is not None and not ranking.eligible and ranking.entries:
-        best = ranking.entries[0]
-        score = score_below(best.score, ranking.min_score)
-        chunk_id = ranking.terms.chunk_ids[best.row]
-        notes.append(
-            f"nothing scored at least {ranking.min_score!r}; the best was {score}: chunk {chunk_id}"
-        )
+        entry = ranking.entries[0]
+        score = score_below(entry.score, ranking.min_score)
+        chunk_id = ranking.terms.chunk_ids[entry.row]
+        best = f"the best was {score}: chunk {chunk_id}"
+        notes.append(Note("score", f"nothing scored at least {ranking.min_score!r}; {best}"))
     return notes

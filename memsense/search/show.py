@@ -19,6 +19,7 @@ from memsense.search.request import SearchRequest
 from memsense.search.search import Search
 from memsense.store import FoundHit, Namespace, WantedHit, fetch_hits, fetch_known_names
 from memsense.text.nearest import did_you_mean
+from memsense.types import Note
 
 MOST_NOTES = 20
 """Unknown names of one kind that are noted one by one; the others are counted."""
@@ -253,7 +254,7 @@ def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequenc
     return Excerpt(text, True, sorted(chosen))
 
 
-def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest) -> list[str]:
+def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest) -> list[Note]:
     """Return notes on the users, sessions, agents and tags of an empty answer that are unknown.
 
     One statement asks for the known ones, if any is named; they are compared after its connection
@@ -270,7 +271,7 @@ def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest)
     if not kinds:
         return []
     stored = run_read(pool, lambda it: fetch_known_names(it, namespace, request.user_id, kinds))
-    notes: list[str] = []
+    notes: list[Note] = []
     ends_at = time.monotonic() + SUGGESTION_SECONDS
     for kind in kinds:
         names = set(stored[kind])
@@ -278,7 +279,8 @@ def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest)
         for name in unknown[:MOST_NOTES]:
             is_cheap = len(names) <= MOST_COMPARED and time.monotonic() < ends_at
             hint = did_you_mean(name, stored[kind]) if is_cheap else ""
-            notes.append(f"no {kind} {name!r} is stored here{hint}")
+            notes.append(Note.unknown(kind, name, hint))
         if len(unknown) > MOST_NOTES:
-            notes.append(f"{len(unknown) - MOST_NOTES} more {kind}s are not stored here")
+            more = f"{len(unknown) - MOST_NOTES} more {kind}s are not stored here"
+            notes.append(Note(notes[-1].kind, more))
     return notes

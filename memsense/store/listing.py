@@ -10,6 +10,7 @@ from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import fetch_all, fetch_values
 from memsense.store.conditions import SCOPES, is_shown, join_conditions, join_expiry
+from memsense.store.past import chunks_as_past
 from memsense.store.reads import read_chunk, shown_columns, withhold_forgotten
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, DayCount, Granularity, SessionSummary, Status
@@ -67,10 +68,12 @@ def list_chunks(
     order: Order,
     behind: AfterChunk | None,
     limit: int,
+    as_of: datetime | None = None,
 ) -> list[Chunk]:
     """Return at most `limit` chunks by event time; those without one count as the oldest.
 
-    Forgotten chunks come without their text, and expired ones are left out.
+    Forgotten chunks come without their text, and expired ones are left out. With `as_of`, the
+    chunks are those that were active at that moment, as they were.
     """
     # Dated and undated chunks are two statements: then the index gives each in order.
     parts = ("dated", "undated") if order == "newest" else ("undated", "dated")
@@ -88,9 +91,12 @@ def list_chunks(
             "at": begins.at if begins else ("infinity" if order == "newest" else "-infinity"),
             "chunk_id": begins.chunk_id if begins else (LAST_ID if order == "newest" else FIRST_ID),
             "limit": limit - len(chunks),
+            "as_of": as_of,
         }
         whose = "everybody" if selected.user_id is None else "one_user"
-        statement = _chunks(selected.filters, whose, f"{order}_{part}", order)
+        statement = _chunks(
+            selected.filters, whose, f"{order}_{part}", order, is_past=as_of is not None
+        )
         rows = fetch_all(connection, as_sql(statement), values)
         chunks += [withhold_forgotten(read_chunk(columns)) for columns in rows]
     return chunks
@@ -98,14 +104,17 @@ def list_chunks(
 
 # A statement for each combination of filters in use: few of the possible ones ever are.
 @lru_cache(maxsize=64)
-def _chunks(filters: tuple[str, ...], whose: str, behind: str, order: Order) -> str:
+def _chunks(
+    filters: tuple[str, ...], whose: str, behind: str, order: Order, *, is_past: bool
+) -> str:
     """Return the statement of `list_chunks` for one order and one kind of page start."""
+    scope = fill("listed_scope", FILE)
     direction = "DESC NULLS LAST" if order == "newest" else "ASC NULLS FIRST"
     by_id = "DESC" if order == "newest" else "ASC"
-    return fill(
+    text = fill(
         "list_chunks",
         FILE,
-        scope=fill("listed_scope", FILE),
+        scope=scope,
         steps=join_expiry(SCOPES),
         columns=shown_columns("s.namespace"),
         is_shown=is_shown("c.chunk_id"),
@@ -114,6 +123,7 @@ def _chunks(filters: tuple[str, ...], whose: str, behind: str, order: Order) -> 
         passes=join_conditions(filters),
         order=f"c.occurred_at {direction}, c.chunk_id {by_id}",
     )
+    return chunks_as_past(text, scope) if is_past else text
 
 
 def list_sessions(

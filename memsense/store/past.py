@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all, find_one, find_value
+from memsense.store.conditions import SCOPES
 from memsense.store.scopes import KnownScope, Namespace, Scope, read_known
 from memsense.types import ChunkDraft
 
@@ -88,8 +89,7 @@ def find_scope_then(
         "user_id": user_id,
         "as_of": as_of,
     }
-    scopes = "ARRAY(SELECT scope_id FROM scope)"
-    steps = ",\n".join([*_chunk_steps(scopes), *_mention_steps(scopes)])
+    steps = ",\n".join([*_chunk_steps(SCOPES), *_mention_steps(SCOPES)])
     row = find_one(connection, as_sql(fill("find_scope_then", FILE, steps=steps)), values)
     return None if row is None else read_known(row)
 
@@ -126,12 +126,16 @@ def as_past(text: str) -> str:
     return _TABLE.sub(r"\1", text)
 
 
-def chunks_as_past(text: str) -> str:
-    """Return a whole statement that reads the chunks of the parameter `scope_ids` as of a
-    moment.
+def chunks_as_past(text: str, scope: str = "") -> str:
+    """Return a whole statement that reads the chunks as of a moment.
+
+    Args:
+        text: The statement as it reads the chunks of now.
+        scope: The CTE `scope` that the statement begins with, whose memories are read; without it
+            those of the parameter `scope_ids`.
     """
-    steps = _chunk_steps("%(scope_ids)s::integer[]")
+    steps = _chunk_steps(SCOPES if scope else "%(scope_ids)s::integer[]")
     # A statement may begin with CTEs of its own, which these go in front of.
-    body = as_past(text)
-    rest = body.removeprefix("WITH ")
-    return "WITH " + ",\n".join(steps) + (",\n" if rest != body else "\n") + rest
+    body, start = as_past(text), f"{scope},\n" if scope else "WITH "
+    rest = body.removeprefix(start)
+    return start + ",\n".join(steps) + (",\n" if rest != body else "\n") + rest

@@ -23,6 +23,7 @@ from memsense.db.rows import (
 )
 from memsense.store.conditions import exchanges_condition, select_strict
 from memsense.store.scopes import Namespace
+from memsense.types import Note
 
 FILE = "trace.sql"
 
@@ -134,7 +135,7 @@ class Trace:
     candidate_count: int
     hit_count: int
     timings_ms: Mapping[str, float]
-    notes: Sequence[str]
+    notes: Sequence[Note]
     recalled_at: datetime | None = None
     recorded_at: datetime | None = None
     candidates: Sequence[TraceCandidate] = ()
@@ -227,7 +228,9 @@ def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) ->
     }
     candidates = fetch_all(connection, "fetch_candidates", key, FILE, of=TraceCandidate)
     trace = find_one(connection, "fetch_trace", key, FILE, of=Trace)
-    return replace(trace, candidates=candidates) if trace else None
+    if trace is None:
+        return None
+    return replace(trace, candidates=candidates, notes=[Note.read(it) for it in trace.notes])
 
 
 def list_traces(

@@ -357,3 +357,26 @@ def test_no_method_shows_or_changes_what_is_another_user_s_by_any_id(
     written = "".join(path.read_text() for path in tmp_path.iterdir())
     assert OWN in written
     assert SECRET not in written
+
+
+def test_no_note_suggests_the_name_of_another_user(memory: MemSense, ada: UserMemory) -> None:
+    assert ada.user_id == "ada"  # it is stored, as bob is
+    hint = "no user 'adda' is stored here; did you mean 'ada'?"
+    assert hint in memory.search("tea", user_id="adda").notes
+    assert hint in memory.context("Where is my tea?", user_id="adda").notes
+    adda = memory.for_user("adda")
+    traced = adda.search("tea", trace=True)
+    memory.traces.flush()
+    assert traced.trace_id
+    assert hint in memory.traces.get(traced.trace_id).notes
+    answers = [
+        traced,
+        *adda.search_many(["tea", "garden"]),
+        adda.context("Where is my tea?"),
+        adda.traces.get(traced.trace_id),
+        adda.traces.replay(traced.trace_id),
+    ]
+    for answer in answers:
+        assert answer.notes
+        assert not [note for note in answer.notes if "'ada'" in note]
+    assert str(adda.context("Where is my tea?")) == ""

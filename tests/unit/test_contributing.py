@@ -55,9 +55,29 @@ def test_a_filter_is_a_condition_with_its_reason_and_a_parameter(name: str) -> N
     if name != "exclude":  # chunks and messages arrive apart
         assert sent == {name}
     assert reasons("filters.sql")[name] == FILTER_REASONS[name]
-    declared = [parameters_of(verb)[name] for verb in (MemSense.search, MemSense.why_not)]
-    assert declared[0] == declared[1]
-    assert declared[0].text
+    declared = parameters_of(MemSense.search)[name]
+    assert declared.text
+    for verb in ("search_many", "why_not", "context"):
+        if (verb, name) not in EXCEPTIONS:
+            assert parameters_of(getattr(MemSense, verb))[name] == declared
+    for verb in ("list", "sessions"):
+        listed = parameters_of(getattr(MemSense, verb))
+        assert (name in listed) == ((verb, name) not in EXCEPTIONS)
+        assert listed.get(name, declared) == declared
+
+
+PROMPT_HAS = "it names what a prompt has already; a list has no prompt"
+EXCEPTIONS = {
+    ("context", "project"): "the prompt's own project comes first, and others may follow",
+    ("list", "exclude"): PROMPT_HAS,
+    ("list", "exclude_sessions"): PROMPT_HAS,
+    ("sessions", "exclude"): PROMPT_HAS,
+    ("sessions", "exclude_sessions"): PROMPT_HAS,
+    ("sessions", "session_ids"): "who knows the sessions lists what is in them",
+    ("sessions", "metadata"): "a summary of a session has no metadata; `list` filters by it",
+}
+"""Verbs that take a filter otherwise than `search`, or not at all, each with the reason. Commands,
+the HTTP API and MCP's tools are made from the verbs: they have no exceptions."""
 
 
 @pytest.mark.parametrize("name", ROUTES)

@@ -48,18 +48,7 @@ FILTER: Edits = {
         ),
     ],
 }
-"""Three files; the fourth of a real filter is its test. MCP has some of the filters: one line."""
-
-MCP_FILTER: Edits = {
-    "memsense/mcp/tools.py": [
-        (
-            "    exclude: Exclusions | None = None,\n",
-            "    exclude: Exclusions | None = None,\n"
-            "    min_ordinal: Annotated[int, whole_number(1, 9), about('Only from it on.')]"
-            " | None = None,\n",
-        )
-    ],
-}
+"""Three files; the fourth of a real filter is its test."""
 
 VERB: Edits = {
     "memsense/client/user_view.py": [
@@ -146,7 +135,7 @@ print(json.dumps({
     "reasons": sorted(FILTER_REASONS),
     "bodies": {
         name: getattr(requests, name).model_json_schema()["properties"]
-        for name in ("SearchBody", "WhyNotBody")
+        for name in ("SearchBody", "SearchesBody", "ContextBody", "WhyNotBody")
     },
     "paths": sorted(route.path for route in router.routes),
     "tools": {tool.name: sorted(tool.parameters["properties"]) for tool in tools},
@@ -196,7 +185,6 @@ def faces(checkout: Path) -> dict[str, Any]:
 
 def test_a_new_filter_is_in_every_face(checkout: Path) -> None:
     add(checkout, FILTER)
-    add(checkout, MCP_FILTER)
     found = faces(checkout)
     for names in [*found["search"], *found["why_not"], *map(list, found["bodies"].values())]:
         assert "min_ordinal" in names
@@ -205,7 +193,7 @@ def test_a_new_filter_is_in_every_face(checkout: Path) -> None:
     assert found["documented"]
     for tool in ("recall", "why_not"):
         assert "min_ordinal" in found["tools"][tool]
-    for command in ("search", "why-not"):
+    for command in ("search", "context", "why-not"):
         assert "--min-ordinal" in run(checkout, "-m", "memsense", command, "--help")
 
 
