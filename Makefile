@@ -146,7 +146,8 @@ lint-types: setup-dev
 	$(BIN)/pyright
 
 lint-types-all: setup-all  ## check the types of what imports agent frameworks and other optional packages, too
-	$(BIN)/pyright --project tools/pyright-all.toml
+	$(BIN)/pyright --project tools/pyright-all.json
+	$(BIN)/mypy
 
 lint-layers: setup-dev
 	$(BIN)/lint-imports
@@ -155,7 +156,7 @@ lint-generated: setup-dev
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/reference.py --check
 
-generate: setup-dev  ## write what is made from the public signatures: docstrings, views, async classes, reference
+generate: setup-dev  ## write what is made from the public signatures: docstrings, types of the views, reference
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/reference.py
 

@@ -9,10 +9,22 @@ made from it, here at run time or by `make generate`.
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
@@ -196,7 +208,7 @@ COUNTED = {
 """Classes whose calls are counted where metering is on, with the prefix of their verbs."""
 
 
-def _counted(function: Callable[P, R]) -> Callable[P, R]:
+def counted(function: Callable[P, R]) -> Callable[P, R]:
     """Return a method that is counted by the meter of its object's context, if that has one.
 
     A method of a class that is not in COUNTED is returned as it is. A call counts for the user of a
@@ -209,7 +221,7 @@ def _counted(function: Callable[P, R]) -> Callable[P, R]:
     method = cast("Callable[..., R]", function)
 
     @wraps(function)
-    def counted(self: Any, *args: Any, **kwargs: Any) -> R:
+    def call(self: Any, *args: Any, **kwargs: Any) -> R:
         context = self._context
         meter = context.meter
         if meter is None:
@@ -217,7 +229,7 @@ def _counted(function: Callable[P, R]) -> Callable[P, R]:
         user_id = getattr(self, "user_id", None) or kwargs.get("user_id")
         return meter.count(context.settings, verb, user_id, method, (self, *args), kwargs)
 
-    return cast("Callable[P, R]", counted)
+    return cast("Callable[P, R]", call)
 
 
 def unknown_argument(name: str, names: Iterable[str]) -> UnknownArgumentError:
@@ -275,47 +287,45 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
 
     plain = [it.replace(annotation=plain_type(it.annotation)) for it in parameters.values()]
     cast("Any", checked).__signature__ = signature.replace(parameters=plain)
-    return _counted(checked)
+    return counted(checked)
 
 
-def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise UnknownArgumentError for an argument that a generated method does not have.
+# Asynchronous classes ----------------------------------------------------------------------------
 
-    Views and asynchronous methods pass their arguments on to a method that checks them, so only
-    the names are looked at here. The `timeout` of a view's method includes what the view itself
-    reads, such as whose memory an id names.
+
+class Runner(Protocol):
+    """Runner of blocking calls that a task waits for, such as `Threads`."""
+
+    async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return the function's result."""
+        ...
+
+
+class Facade:
+    """Base of asynchronous resources: the threads, and the blocking resource that they call."""
+
+    def __init__(self, threads: Runner, sync: Any) -> None:
+        """Store both. Use `AsyncMemSense`, which calls this."""
+        self._threads = threads
+        self._sync = sync
+
+
+def awaited(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """Return the asynchronous form of a blocking method, with its signature and docstring.
+
+        class AsyncJobsResource(Facade):
+            count = awaited(JobsResource.count)
+
+    It runs the method of that name in a thread; the blocking method checks the arguments.
     """
-    names = inspect.signature(function).parameters
-    # Such as `**changes` of settings: the method behind it knows their names.
-    takes_any = any(item.kind is item.VAR_KEYWORD for item in names.values())
+    name = method.__name__
 
-    def check(view: Any, passed: Iterable[str]) -> None:
-        for name in passed:
-            if name not in names and not takes_any:
-                owner = getattr(view, "_sync", view)  # of an asynchronous view, the view
-                refuse: Callable[[str], None] | None = getattr(owner, "_refuse_argument", None)
-                if refuse is not None:
-                    refuse(name)
-                raise unknown_argument(name, names)
+    # `async`, not a function that returns a coroutine: frameworks ask `iscoroutinefunction` whether
+    # to await a tool.
+    @wraps(method)
+    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._threads.run(getattr(self._sync, name), *args, **kwargs)
 
-    if inspect.iscoroutinefunction(function):
-        # Frameworks ask `iscoroutinefunction` whether to await a tool: the wrapper must be one too.
-        @wraps(function)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            check(args[0], kwargs)
-            return await function(*args, **kwargs)
-
-        return cast("Callable[P, R]", awaited)
-
-    @wraps(function)
-    def named(*args: P.args, **kwargs: P.kwargs) -> R:
-        check(args[0], kwargs)
-        seconds = kwargs.get(TIMEOUT)
-        if seconds is not None:
-            from memsense.db.calls import run_in_time
-
-            limit = read_timeout(seconds)
-            return run_in_time(lambda: function(*args, **kwargs), limit)
-        return function(*args, **kwargs)
-
-    return _counted(named)
+    return run

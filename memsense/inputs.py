@@ -450,6 +450,12 @@ AnyLocalTime = Annotated[datetime | str, Check(read_local_time, _TIME_SCHEMA)]
 """`Time` and `LocalTime` as public signatures have them: callers may pass texts."""
 
 
+def checked_time(value: datetime | str | None) -> datetime | None:
+    """Return an argument of type `AnyTime` after its check, which leaves no text."""
+    assert not isinstance(value, str)
+    return value
+
+
 _DURATION = re.compile(r"([0-9]{1,9}) ?([smhdw])")
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -2,9 +2,9 @@
 -- name. Recall joins those in use with AND over all chunks; why-not asks each of one chunk, and
 -- gives the text behind `because:` as the reason.
 --
--- A filter is a condition here and a parameter of the same name in the signatures of `search` and
--- `why_not`; nothing else names it. Lists arrive as arrays and mappings as jsonb; `exclude` arrives
--- in two parameters, exclude_chunks and exclude_messages.
+-- A filter is a condition here, a field of `Filters`, and a parameter of the same name in the
+-- signatures of `search` and `why_not`; CONTRIBUTING.md lists the places. Lists arrive as arrays
+-- and mappings as jsonb; `exclude` arrives in two parameters, exclude_chunks and exclude_messages.
 --
 -- c is the chunk; the CTE scope holds the memories searched, with their language and namespace; the
 -- CTE quoted the words inside the question's quotation marks.

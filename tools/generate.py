@@ -4,8 +4,7 @@
     python tools/generate.py --check  exit 1 if one of them is not current (part of `make lint`)
 
 - The `Args:` sections of the public methods: the lines of parameters whose type carries a text.
-- memsense/client/user_memory.py: the views of one user's memory, from the verbs and resources.
-- memsense/client/aio.py: the asynchronous classes, from all of these.
+- memsense/client/user_memory.pyi: types of the views of one user, from the verbs and resources.
 - memsense/cli/declared.py: the parameters that become options of the command line.
 """
 
@@ -27,11 +26,15 @@ from typing import Any, ForwardRef, Literal, Union, cast, get_args, get_origin
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the checkout's own package, also where another one is installed
 
-from memsense.declaration import (  # noqa: E402 (after the path)
+from memsense.client import user_view  # noqa: E402 (after the path)
+from memsense.client.traces import TracesResource  # noqa: E402
+from memsense.client.verbs import Memory  # noqa: E402
+from memsense.declaration import (  # noqa: E402
     parameters_of,
     read_arguments,
     shared_text,
 )
+from memsense.graph.resource import Entities  # noqa: E402
 from tools.written import run, write_stale  # noqa: E402
 
 CLASSES = {
@@ -54,25 +57,12 @@ CLASSES = {
 }
 """Public classes by module, each before the class that holds it."""
 
-USER_VIEWS = {
-    "UserTraces": ("memsense.client.traces", "TracesResource", "trace_id"),
-    "UserEntities": ("memsense.graph.resource", "Entities", None),
-    "UserMemory": ("memsense.client.verbs", "Memory", "chunk_id"),
+VIEWS: Mapping[str, type] = {
+    "UserTraces": TracesResource,
+    "UserEntities": Entities,
+    "UserMemory": Memory,
 }
-"""Views of one user: the class that each is made from, and the id that must be the user's."""
-
-WHOLE_NAMESPACE = {
-    "Memory": {"users", "growth", "import_from"},
-    "TracesResource": {"flush", "prune", "failures"},
-    "Entities": {"rebuild"},
-}
-"""Methods about all users together, which a view of one user does not have."""
-
-LEFT_OUT = {"MemSense.close", "MemSense.embedder", "ModelsResource.trial"}
-"""Not in the asynchronous classes: closing is their base's; an embedder and a trial block."""
-
-BLOCKING, EITHER = "Connection[Any]", "Connection[Any] | AsyncConnection[Any]"
-"""A caller's connection may be of either kind in the asynchronous classes."""
+"""Views of one user, with the class that each is a view of."""
 
 WIDTH = 100
 
@@ -211,16 +201,15 @@ def _quote(doc: str, indent: int) -> str:
 
 @dataclass
 class Imports:
-    """The import lines that a generated module needs: at run time, or for types alone."""
+    """The import lines that a stub needs."""
 
-    runtime: set[str] = field(default_factory=set[str])
-    typing: set[str] = field(default_factory=set[str])
+    lines: set[str] = field(default_factory=set[str])
 
     def add_names(self, text: str, module: Module) -> None:
         """Note the names in an annotation's text."""
         for node in ast.walk(ast.parse(text, mode="eval")):
             if isinstance(node, ast.Name) and node.id in module.imports:
-                self.typing.add(module.imports[node.id])
+                self.lines.add(module.imports[node.id])
 
     def render(self, kind: Any, module: Module) -> str:
         """Return a type as source text, and note what it needs."""
@@ -236,21 +225,21 @@ class Imports:
         if origin in {Union, types.UnionType}:
             return " | ".join(dict.fromkeys(self.render(item, module) for item in items))
         if origin is Literal:
-            self.typing.add("from typing import Literal")
+            self.lines.add("from typing import Literal")
             return f"Literal[{', '.join(map(repr, items))}]"
         if kind is Any:
-            self.typing.add("from typing import Any")
+            self.lines.add("from typing import Any")
             return "Any"
         if items and isinstance(items[0], list):
-            self.typing.add("from collections.abc import Callable")
+            self.lines.add("from collections.abc import Callable")
             inner = ", ".join(self.render(item, module) for item in cast("list[Any]", items[0]))
             return f"Callable[[{inner}], {self.render(items[1], module)}]"
         base = origin or kind
         if base is threading.Event:  # `Event` is also a type of memsense
-            self.typing.add("import threading")
+            self.lines.add("import threading")
             return "threading.Event"
         if base.__module__ != "builtins":
-            self.typing.add(f"from {_public_home(base)} import {base.__qualname__}")
+            self.lines.add(f"from {_public_home(base)} import {base.__qualname__}")
         inner = f"[{', '.join(self.render(item, module) for item in items)}]" if items else ""
         return f"{base.__qualname__}{inner}"
 
@@ -260,308 +249,86 @@ def _public_home(kind: type) -> str:
     return "psycopg" if home.startswith("psycopg.") else home
 
 
-@dataclass(frozen=True)
-class Signature:
-    """A public method as generated code writes it: parameters, call, result, docstring."""
-
-    name: str
-    node: ast.FunctionDef
-    parameters: str
-    passed: dict[str, str]
-    returns: str
-    doc: str
-
-    @classmethod
-    def read(
-        cls,
-        module: Module,
-        owner: str,
-        node: ast.FunctionDef,
-        imports: Imports,
-        without: tuple[str, ...] = (),
-    ) -> "Signature":
-        """Return a method's signature, without some of its parameters, with plain types."""
-        function = module.value(owner, node.name)
-        parts: list[str] = []
-        passed: dict[str, str] = {}
-        star_stands = False
-        defaults = _defaults(node)
-        for name, item in inspect.signature(function).parameters.items():
-            if name in without:
-                continue
-            if name in {"self", "cls"}:
-                parts.append(name)
-                continue
-            if item.kind is item.KEYWORD_ONLY and not star_stands:
-                parts.append("*")
-                star_stands = True
-            if isinstance(item.annotation, str):
-                kind = item.annotation
-                imports.add_names(kind, module)
-            else:
-                kind = imports.render(item.annotation, module)
-            stars = {item.VAR_POSITIONAL: "*", item.VAR_KEYWORD: "**"}.get(item.kind, "")
-            star_stands = star_stands or item.kind is item.VAR_POSITIONAL
-            default = ""
-            if item.default is not item.empty:
-                is_plain = isinstance(item.default, str | int | float | tuple | None)
-                text = repr(item.default) if is_plain else ast.unparse(defaults[name])
-                default = f" = {text}"
-            parts.append(f'{stars}{name}: "{kind}"{default}')
-            passed[name] = f"{name}={name}" if item.kind is item.KEYWORD_ONLY else f"{stars}{name}"
-        returns = node.returns
-        if isinstance(returns, ast.Constant) and isinstance(returns.value, str):
-            result = returns.value
+def read_signature(
+    module: Module, owner: str, node: ast.FunctionDef, imports: Imports
+) -> tuple[str, str]:
+    """Return a method's parameters that a view has, with plain types, and its result."""
+    parts: list[str] = []
+    star_stands = False
+    for name, item in inspect.signature(module.value(owner, node.name)).parameters.items():
+        if name in user_view.HIDDEN:
+            continue
+        if name == "self":
+            parts.append(name)
+            continue
+        if item.kind is item.KEYWORD_ONLY and not star_stands:
+            parts.append("*")
+            star_stands = True
+        if isinstance(item.annotation, str):
+            kind = item.annotation
+            imports.add_names(kind, module)
         else:
-            result = ast.unparse(returns) if returns else "None"
-        imports.add_names(result, module)
-        texts = {
-            name: text
-            for name, text in read_arguments(ast.get_docstring(node) or "").items()
-            if name not in without
-        }
-        doc = _with_args(ast.get_docstring(node) or "", texts)
-        return cls(node.name, node, ", ".join(parts), passed, result, doc)
-
-
-def _defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = list(zip(reversed(positional), reversed(arguments.defaults), strict=False))
-    pairs += [
-        (one, it) for one, it in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if it
-    ]
-    return {one.arg: default for one, default in pairs}
-
-
-# The view of one user ----------------------------------------------------------------------------
-
-USER_HEAD = '''"""Views of one user's memory, from which no id reaches another user's.
-
-DO NOT EDIT: `make generate` writes this file from the verbs and resources; user_view.py has the
-checks that it calls.
-"""
-'''
-
-USER_DOCS = {
-    "UserTraces": "One user's recorded searches: show and replay.",
-    "UserEntities": "People, places and things that one user's memory mentions.",
-    "UserProjects": "Projects that hold memories of one user, with those alone.",
-    "UserMemory": """One user's memory: another user's memories are not there.
-
-    ada = memory.for_user("ada")
-    ada.add([{"role": "user", "content": "I moved to Lisbon."}], session_id="monday")
-    hits = ada.search("Where do I live?")
-
-Its methods are those of `MemSense`, without `user_id` and `all_users`. A chunk or a trace of
-another user raises NotFoundError, as if it did not exist. The view is closed with the memory
-that it was made from.""",
-}
-
-USER_PROJECTS = '''
-
-class UserProjects(UserProjectsView):
-    """{doc}"""
-
-    def list(self) -> "Sequence[Project]":
-        """Return the projects by name."""
-        return find_projects(self._context, self.user_id, None)
-
-    def get(self, name: "str") -> "Project":
-        """Return the project of that name.
-
-        Args:
-            name: Name of the project.
-
-        Raises:
-            NotFoundError: If it holds no memory of the user.
-        """
-        return find_projects(self._context, self.user_id, name)[0]
-'''
-
-USER_RESOURCES = '''
-    @cached_property
-    def traces(self) -> "UserTraces":
-        """The user's recorded searches."""
-        return UserTraces(self._memory.traces, self.user_id)
-
-    @cached_property
-    def entities(self) -> "UserEntities":
-        """People, places and things that the user's memory mentions."""
-        return UserEntities(self._memory.entities, self.user_id)
-
-    @cached_property
-    def projects(self) -> "UserProjects":
-        """The namespace's projects, as far as they hold memories of the user."""
-        return UserProjects(self._context, self.user_id)
-'''
-
-
-def write_user_memory() -> str:
-    """Return the source of user_memory.py."""
-    imports = Imports()
-    imports.typing.add("from memsense.store.projects import Project")
-    imports.typing.add("from collections.abc import Sequence")
-    bodies = [USER_PROJECTS.format(doc=USER_DOCS["UserProjects"])]
-    for name, (module_name, owner, id_name) in USER_VIEWS.items():
-        module = Module.read(module_name)
-        base = {"UserMemory": "UserView", "UserTraces": "UserTracesView"}.get(name, "OneUser")
-        lines = [f"\n\nclass {name}({base}):", _quote(USER_DOCS[name], 4)]
-        target = {"UserMemory": "_memory", "UserTraces": "_traces"}.get(name, "_entities")
-        if name == "UserEntities":
-            lines += [
-                '\n    def __init__(self, entities: "Entities", user_id: str) -> None:',
-                "        self._entities = entities\n        self.user_id = user_id",
-            ]
-            imports.typing.add("from memsense.graph.resource import Entities")
-        if name == "UserMemory":
-            lines.append(USER_RESOURCES)
-        for node in public_members(module, owner):
-            is_resource = decorators(node) & {"property", "cached_property"}
-            if not is_resource and node.name not in WHOLE_NAMESPACE[owner]:
-                lines.append(_user_method(module, owner, node, imports, target, id_name))
-        bodies.append("\n".join(lines))
-    imports.runtime |= {
-        "from functools import cached_property",
-        "from memsense.declaration import knows_arguments",
-        "from memsense.client.user_view import OneUser, UserProjectsView, find_projects",
-        "from memsense.client.user_view import UserTracesView, UserView, without_others",
-    }
-    return _format(USER_HEAD, imports, bodies, "memsense/client/user_memory.py")
-
-
-def _user_method(  # noqa: PLR0917 (what a method is made of)
-    module: Module,
-    owner: str,
-    node: ast.FunctionDef,
-    imports: Imports,
-    target: str,
-    id_name: str | None,
-) -> str:
-    """Return one method of a view, by the rules that user_view.py states."""
-    signature = Signature.read(module, owner, node, imports, without=("user_id", "all_users"))
-    passed = dict(signature.passed)
-    has_user = "user_id" in inspect.signature(module.value(owner, node.name)).parameters
-    lines: list[str] = []
-    if id_name in passed and node.name == "delete":
-        passed[str(id_name)] = f"self._own_or_deleted({id_name}, key)"
-    elif id_name in passed:
-        passed[str(id_name)] = f"self._own({id_name})"
-    elif node.name == "matching_words":
-        pass  # it reads words that the caller passes, and no memory
-    elif node.name == "get_many":
-        pass  # _only_own leaves out those of other users
-    elif not has_user:
-        raise SystemExit(f"{owner}.{node.name} has neither a user nor an id: see WHOLE_NAMESPACE")
-    if has_user and id_name in passed and node.name != "why_not":
-        raise SystemExit(f"{owner}.{node.name} has a user and an id")
-    if has_user:
-        passed["user_id"] = "user_id=self.user_id"
-    # Only a filter must name a project of the user's: a new memory may be about a new one.
-    if read_arguments(signature.doc).get("project", "").startswith("Only "):
-        lines.append("        self._check_project(project)")
-    if "sessions" in passed:
-        passed["sessions"] = "self._own_sessions(sessions)"
-    if node.name == "get" and id_name:  # checking whose it is has fetched it already
-        call = f"self._fetch({id_name})"
+            kind = imports.render(item.annotation, module)
+        star_stands = star_stands or item.kind is item.VAR_POSITIONAL
+        default = ""
+        if item.default is not item.empty:
+            is_plain = isinstance(item.default, str | int | float | tuple | None)
+            default = f" = {item.default!r}" if is_plain else " = ..."
+        star = "*" if item.kind is item.VAR_POSITIONAL else ""
+        parts.append(f"{star}{name}: {kind}{default}")
+    returns = node.returns
+    if isinstance(returns, ast.Constant) and isinstance(returns.value, str):
+        result = returns.value
     else:
-        call = f"self.{target}.{node.name}({', '.join(passed.values())})"
-    if node.name == "get_many":
-        call = f"self._only_own({call})"
-    elif signature.returns in {"SearchResult", "Prompt", "recorded.Trace"}:
-        call = f"without_others({call})"
-    elif signature.returns == "list[SearchResult]":
-        call = f"[without_others(result) for result in {call}]"
-    lines.append(f"        return {call}")
-    head = f'    def {node.name}({signature.parameters}) -> "{signature.returns}":'
-    return "\n".join(["", "    @knows_arguments", head, _quote(signature.doc, 8), *lines])
+        result = ast.unparse(returns) if returns else "None"
+    imports.add_names(result, module)
+    return ", ".join(parts), result
 
 
-# The asynchronous classes ------------------------------------------------------------------------
+# The views of one user --------------------------------------------------------------------------
 
-ASYNC_HEAD = '''"""AsyncMemSense: MemSense for asyncio and trio, each method awaited.
+STUB_HEAD = '''"""Types of the views of one user: signatures of the verbs without `user_id`.
 
-DO NOT EDIT: `make generate` writes this file from the blocking classes.
+DO NOT EDIT: `make generate` writes this file from the verbs that user_view.py has rules for.
 """
 '''
 
-ASYNC_DOC = """An agent's memory in PostgreSQL, for asyncio and trio.
+STUB_NAMES = """
+class UserProjects(OneUser):
+    def list(self) -> Sequence[Project]: ...
+    def get(self, name: str) -> Project: ...
+"""
 
-    async with AsyncMemSense.open() as memory:
-        await memory.add([{"role": "user", "content": "I moved to Lisbon."}],
-                         user_id="ada", session_id="monday")
-        hits = await memory.search("Where does Ada live?", user_id="ada")
-
-After `memory = await AsyncMemSense.open()` you call `await memory.close()` yourself. Methods
-and resources are those of MemSense, each method awaited. They run in threads of the memory's
-own, as many at once as its pool has connections; callbacks are called there. Cancelling a task
-cancels its statement, and frees its connection before the task goes on."""
-
-
-def async_classes() -> dict[str, str]:
-    """Return the name of the asynchronous class of each blocking class."""
-    names = [name for names in CLASSES.values() for name in names]
-    return {name: f"Async{name}" for name in [*names, "UserProjects", *USER_VIEWS]}
+USER_RESOURCES = """
+    @cached_property
+    def traces(self) -> UserTraces: ...
+    @cached_property
+    def entities(self) -> UserEntities: ...
+    @cached_property
+    def projects(self) -> UserProjects: ...
+"""
 
 
-def write_async() -> str:
-    """Return the source of aio.py."""
+def write_views() -> str:
+    """Return the source of user_memory.pyi."""
     imports = Imports()
-    names = async_classes()
-    bodies: list[str] = []
-    modules = [(module, name) for module, owners in CLASSES.items() for name in owners]
-    views = [("memsense.client.user_memory", name) for name in ("UserProjects", *USER_VIEWS)]
-    for module_name, name in [*modules[:-2], *views, *modules[-2:]]:
-        module = Module.read(module_name)
-        base = {"Memory": "OpenFacade", "MemSense": "AsyncMemory"}.get(name, "Facade")
-        doc = ASYNC_DOC if name == "MemSense" else f"{name} for asyncio, each method awaited."
-        lines = [f"\n\nclass {names[name]}({base}):", _quote(doc, 4)]
-        if name == "UserMemory":
-            lines += ["    @property", "    def user_id(self) -> str:"]
-            lines += [_quote("Id of the user whose memory it is.", 8)]
-            lines += ["        return self._sync.user_id"]
-        for node in public_members(module, name):
-            if f"{name}.{node.name}" not in LEFT_OUT:
-                lines.append(_async_method(module, name, node, imports, names))
-        bodies.append("\n".join(lines))
-    imports.runtime |= {
-        "from functools import cached_property, partial",
-        "from memsense.client.facade import Facade, OpenFacade",
-        "from memsense.client.memory import MemSense",
-        "from memsense.declaration import knows_arguments",
+    bodies = [STUB_NAMES]
+    for name, whole in VIEWS.items():
+        module = Module.read(whole.__module__)
+        methods = {node.name: node for node in public_members(module, whole.__name__)}
+        bodies.append(f"class {name}(OneUser):{USER_RESOURCES if name == 'UserMemory' else ''}")
+        for verb in user_view.RULES[whole]:
+            parameters, result = read_signature(module, whole.__name__, methods[verb], imports)
+            bodies.append(f"    def {verb}({parameters}) -> {result}: ...")
+    needed = imports.lines | {
+        "from collections.abc import Sequence",
+        "from functools import cached_property",
+        "from memsense.client.user_view import OneUser",
+        "from memsense.store.projects import Project",
     }
-    blocking = {f"from {module} import {name}" for module, name in [*modules, *views]}
-    imports.typing -= blocking
-    imports.typing.add("from psycopg import AsyncConnection")
-    return _format(ASYNC_HEAD, imports, bodies, "memsense/client/aio.py")
-
-
-def _async_method(
-    module: Module, owner: str, node: ast.FunctionDef, imports: Imports, names: dict[str, str]
-) -> str:
-    kinds = decorators(node)
-    signature = Signature.read(module, owner, node, imports)
-    returns = signature.returns
-    doc = _quote(signature.doc, 8)
-    if "cached_property" in kinds and returns in names:
-        view = f"{names[returns]}(self._threads, self._sync.{node.name})"
-        head = ["    @cached_property", f'    def {node.name}(self) -> "{names[returns]}":']
-        return "\n".join([*head, doc, f"        return {view}"])
-    if "property" in kinds:
-        head = ["    @property", f'    def {node.name}(self) -> "{returns}":', doc]
-        return "\n".join([*head, f"        return self._sync.{node.name}"])
-    parameters = signature.parameters.replace(BLOCKING, EITHER)
-    call = ", ".join(signature.passed.values())
-    if node.name == "open":
-        head = ["    @classmethod", f'    def open({parameters}) -> "Self":', doc]
-        return "\n".join([*head, f"        return cls(partial(MemSense.open, {call}))"])
-    if returns in names:  # a view of this memory, made without a call to the server
-        head = [f'    def {node.name}({parameters}) -> "{names[returns]}":', doc]
-        view = f"{names[returns]}(self._threads, self._sync.{node.name}({call}))"
-        return "\n".join([*head, f"        return {view}"])
-    run = ", ".join([f"self._sync.{node.name}", *([call] if call else [])])
-    head = ["    @knows_arguments", f'    async def {node.name}({parameters}) -> "{returns}":', doc]
-    return "\n".join([*head, f"        return await self._threads.run({run})"])
+    return _tidy(
+        "\n".join([STUB_HEAD, *sorted(needed), *bodies]), "memsense/client/user_memory.pyi"
+    )
 
 
 # Options of the command line ---------------------------------------------------------------------
@@ -657,12 +424,6 @@ def _cli_type(kind: Any) -> str | None:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def _format(head: str, imports: Imports, bodies: list[str], target: str) -> str:
-    lines = [head, *sorted(imports.runtime | {"from typing import TYPE_CHECKING"})]
-    lines += ["if TYPE_CHECKING:", *(f"    {it}" for it in sorted(imports.typing))]
-    return _tidy("\n".join([*lines, *bodies]), target)
-
-
 def _tidy(text: str, target: str) -> str:
     for command in (["check", "--fix", "--quiet", "--select", "I,UP,F401"], ["format", "--quiet"]):
         text = subprocess.run(  # noqa: S603 (our own commands)
@@ -685,8 +446,7 @@ def _list_files() -> Iterator[tuple[Path, str]]:
     for name, owners in CLASSES.items():
         module = Module.read(name)
         yield module.path, write_args(module, owners)
-    yield ROOT / "memsense/client/user_memory.py", write_user_memory()
-    yield ROOT / "memsense/client/aio.py", write_async()
+    yield ROOT / "memsense/client/user_memory.pyi", write_views()
     yield ROOT / "memsense/cli/declared.py", write_cli()
 
 

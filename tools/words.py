@@ -49,9 +49,8 @@ HOLDS_THE_WORDS = (
 
 PUBLIC_NAMES = frozenset(
     {
-        ("memsense/client/aio.py", "said"),  # a parameter of `memory.histories.append`
         ("memsense/client/histories.py", "Said"),
-        ("memsense/client/histories.py", "said"),
+        ("memsense/client/histories.py", "said"),  # a parameter of `memory.histories.append`
         ("memsense/db/embedded.py", "kept"),  # a field of `memsense db status --json`
         ("memsense/server/routes/memories.py", "give_feedback"),  # an operationId of OpenAPI
     }

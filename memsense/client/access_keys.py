@@ -11,7 +11,7 @@ from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import AnyTime, AsList, Id, Name, about, shorten
 from memsense.parameters import Actor
@@ -117,3 +117,11 @@ class AccessKeysResource:
 
     def _find_tenant(self, connection: Connection) -> int | None:
         return store.find_tenant(connection, self._context.settings.tenant)
+
+
+class AsyncAccessKeysResource(Facade):
+    """AccessKeysResource for asyncio, each method awaited."""
+
+    create = awaited(AccessKeysResource.create)
+    list = awaited(AccessKeysResource.list)
+    revoke = awaited(AccessKeysResource.revoke)

@@ -15,7 +15,7 @@ from memsense.errors import NotFoundError
 from memsense.search.card import KINDS, make_card
 from memsense.search.hits import judged, source_of
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
-from memsense.search.request import Filters, SearchRequest
+from memsense.search.request import SearchRequest
 from memsense.search.silence import is_small_talk, judge
 from memsense.store.listing import Order
 from memsense.text.tokens import Tokenizer, make_counter
@@ -91,7 +91,7 @@ def assemble(
     others = [hit for hit in result if not is_own(hit.chunk)]
     if others and project is not None:
         # Other projects took places of the list: look into this one alone, too.
-        filters = Filters(**{**request.filters.values, "project": project})
+        filters = replace(request.filters, project=project)
         try:
             [inside] = searches.answer([replace(request, filters=filters)], trace=False)
             in_project = list(inside)
@@ -135,10 +135,8 @@ def assemble(
 
 def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
     """Return the memories with lasting statements that the request may show, each once."""
-    kinds = request.filters.get("kinds", KINDS)
-    filters = Filters(
-        **{**request.filters.values, "kinds": [kind for kind in KINDS if kind in kinds]}
-    )
+    kinds = KINDS if request.filters.kinds is None else request.filters.kinds
+    filters = replace(request.filters, kinds=[kind for kind in KINDS if kind in kinds])
     ends: Sequence[tuple[Order, int]] = (
         ("newest", LATEST_STATEMENTS),
         ("oldest", FIRST_STATEMENTS),

@@ -14,7 +14,7 @@ from memsense.client.verbs import Memory
 from memsense.client.writes import Writes
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.embed import Embedder
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import Limit, Name, about, whole_number, with_attributes
@@ -436,6 +436,17 @@ class ModelsResource:
     def _status_of(self, model: EmbeddingModel) -> ModelStatus:
         key = model.name, model.dimension
         return next(item for item in self.status() if (item.name, item.dimension) == key)
+
+
+class AsyncModelsResource(Facade):
+    """ModelsResource for asyncio, each method awaited."""
+
+    status = awaited(ModelsResource.status)
+    add = awaited(ModelsResource.add)
+    switch = awaited(ModelsResource.switch)
+    back = awaited(ModelsResource.back)
+    drop = awaited(ModelsResource.drop)
+    compare = awaited(ModelsResource.compare)
 
 
 def _read_status(namespace: store.Namespace, connection: Connection) -> list[ModelStatus]:

@@ -12,7 +12,7 @@ from memsense.client.context import Context, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id
 from memsense.inputs import about as text
@@ -120,6 +120,14 @@ class ErasuresResource:
             if receipt is not None and receipt.namespace == namespace.name:
                 return receipt
         raise NotFoundError(f"no erasure {id_} in this namespace")
+
+
+class AsyncErasuresResource(Facade):
+    """ErasuresResource for asyncio, each method awaited."""
+
+    list = awaited(ErasuresResource.list)
+    everywhere = awaited(ErasuresResource.everywhere)
+    get = awaited(ErasuresResource.get)
 
 
 class Erasing:

@@ -10,6 +10,7 @@ from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class, to_thre
 
 from memsense.db.calls import Call
 from memsense.db.joining import joining
+from memsense.declaration import Runner
 from memsense.errors import InvalidInputError
 from memsense.forking import renew_in_child
 
@@ -61,25 +62,16 @@ class Threads:
                 raise
 
 
-class Facade:
-    """Object whose methods run in threads."""
-
-    def __init__(self, threads: Threads, sync: Any) -> None:
-        """Store the threads and the synchronous object. Use `AsyncMemSense`, which calls this."""
-        self._threads = threads
-        self._sync = sync
-
-
 class OpenFacade:
     """Object that `async with` or `await` opens, and whose methods run in threads."""
 
     def __init__(self, open_sync: Callable[[], Any]) -> None:
         """Store the function that opens it. Use `AsyncMemSense.open`."""
         self._open_sync = open_sync
-        self._opened: tuple[Threads, Any] | None = None
+        self._opened: tuple[Runner, Any] | None = None
 
     @classmethod
-    def over(cls, sync: Any, threads: Threads | None = None) -> Self:
+    def over(cls, sync: Any, threads: Runner | None = None) -> Self:
         """Return an asynchronous view of an open object; closing either of them closes both.
 
         Its methods run in `threads`, which others may share, or in threads of its own.
@@ -89,14 +81,14 @@ class OpenFacade:
         return facade
 
     @property
-    def _threads(self) -> Threads:
+    def _threads(self) -> Runner:
         return self._state()[0]
 
     @property
     def _sync(self) -> Any:
         return self._state()[1]
 
-    def _state(self) -> tuple[Threads, Any]:
+    def _state(self) -> tuple[Runner, Any]:
         if self._opened is None:
             raise InvalidInputError(
                 "this memory is not open: `async with AsyncMemSense.open() as memory`,"

@@ -14,7 +14,7 @@ from memsense.client.erasing import Erasing
 from memsense.client.writes import Writes
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
 from memsense.inputs import AsList, Limit, about
 from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
@@ -232,6 +232,15 @@ class HistoriesResource:
         self._writes.write_beside(
             draft, vectors, lambda it, namespace: change(it, session.place(namespace))
         )
+
+
+class AsyncHistoriesResource(Facade):
+    """HistoriesResource for asyncio, each method awaited."""
+
+    append = awaited(HistoriesResource.append)
+    read = awaited(HistoriesResource.read)
+    pop = awaited(HistoriesResource.pop)
+    clear = awaited(HistoriesResource.clear)
 
 
 _Change = Callable[[Connection, Collection], object]

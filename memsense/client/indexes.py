@@ -8,7 +8,7 @@ from memsense.client.context import Context
 from memsense.client.writes import Writes
 from memsense.db import run_autocommit, transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import ConfigurationError
 from memsense.inputs import Id, Name, about
 from memsense.store.by_user import work_by_user
@@ -167,3 +167,13 @@ class IndexesResource:
         with transaction(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
             return reindex(connection, namespace, language, on_chunks)
+
+
+class AsyncIndexesResource(Facade):
+    """IndexesResource for asyncio, each method awaited."""
+
+    make_sessions = awaited(IndexesResource.make_sessions)
+    optimise = awaited(IndexesResource.optimise)
+    fill_tokens = awaited(IndexesResource.fill_tokens)
+    link_facts = awaited(IndexesResource.link_facts)
+    rebuild = awaited(IndexesResource.rebuild)

@@ -9,7 +9,7 @@ from pydantic import Field, InstanceOf
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.inputs import AsList, Limit, Name, about
 from memsense.parameters import CollectionName
 from memsense.store import items
@@ -183,3 +183,13 @@ class ItemsResource:
     ) -> None:
         if refreshed:
             items.refresh_items(connection, place, refreshed)
+
+
+class AsyncItemsResource(Facade):
+    """ItemsResource for asyncio, each method awaited."""
+
+    run = awaited(ItemsResource.run)
+    tail = awaited(ItemsResource.tail)
+    pop = awaited(ItemsResource.pop)
+    clear = awaited(ItemsResource.clear)
+    sweep = awaited(ItemsResource.sweep)

@@ -10,7 +10,7 @@ from memsense.client.context import Context
 from memsense.client.worker import JobsDone, Worker
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
 from memsense.inputs import AsList, ChunkId, Limit, Name, about, with_attributes
 from memsense.parameters import PageSize
@@ -139,3 +139,15 @@ class JobsResource:
         With the embedded server this happens by itself when a write leaves a job.
         """
         self._context.background.wake()
+
+
+class AsyncJobsResource(Facade):
+    """JobsResource for asyncio, each method awaited."""
+
+    list = awaited(JobsResource.list)
+    count = awaited(JobsResource.count)
+    retry = awaited(JobsResource.retry)
+    drop = awaited(JobsResource.drop)
+    run = awaited(JobsResource.run)
+    work = awaited(JobsResource.work)
+    start = awaited(JobsResource.start)

@@ -185,8 +185,9 @@ class MemSense(Memory):
             user_id: Whose memory: an id of your own.
         """
         from memsense.client.user_memory import UserMemory
+        from memsense.client.user_view import Owner
 
-        return UserMemory(self, self._context, user_id)
+        return UserMemory(Owner(user_id=user_id, whole=self, context=self._context))
 
     @property
     def embedder(self) -> "Embedder":

@@ -9,7 +9,7 @@ from memsense import store
 from memsense.client.context import Context
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import run_read
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.inputs import Name, about
 from memsense.parameters import Actor
 from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
@@ -120,3 +120,12 @@ class ProfilesResource:
             NotFoundError: For an unknown profile.
         """
         change_settings(self._context, lambda namespace: plan_removal(namespace, name), by)
+
+
+class AsyncProfilesResource(Facade):
+    """ProfilesResource for asyncio, each method awaited."""
+
+    list = awaited(ProfilesResource.list)
+    get = awaited(ProfilesResource.get)
+    create = awaited(ProfilesResource.create)
+    delete = awaited(ProfilesResource.delete)

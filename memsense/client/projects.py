@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.inputs import Ids, Name, about, shorten
 from memsense.store import projects
 from memsense.store.projects import Project
@@ -138,3 +138,14 @@ class ProjectsResource:
             self._context.pool,
             lambda it: projects.fetch_project(it, self._context.require_namespace(it), name),
         )
+
+
+class AsyncProjectsResource(Facade):
+    """ProjectsResource for asyncio, each method awaited."""
+
+    create = awaited(ProjectsResource.create)
+    add = awaited(ProjectsResource.add)
+    remove = awaited(ProjectsResource.remove)
+    delete = awaited(ProjectsResource.delete)
+    list = awaited(ProjectsResource.list)
+    get = awaited(ProjectsResource.get)

@@ -13,7 +13,7 @@ from memsense.client.context import Context, no_chunk
 from memsense.client.items import ItemsResource
 from memsense.client.searches import Searches
 from memsense.db import run_read
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import InvalidInputError
 from memsense.explain.replay import ListedHit, ListReasons, Move, join_moves, list_hits, plain
 from memsense.inputs import Id, Name, about, shorten
@@ -396,6 +396,18 @@ class QuestionsResource:
         """
         text = f"{user_id or ''}\0{self._context.clean(question)}"
         return [set_name, sha256(text.encode()).hexdigest()[:32]]
+
+
+class AsyncQuestionsResource(Facade):
+    """QuestionsResource for asyncio, each method awaited."""
+
+    label = awaited(QuestionsResource.label)
+    unlabel = awaited(QuestionsResource.unlabel)
+    labels = awaited(QuestionsResource.labels)
+    list = awaited(QuestionsResource.list)
+    sets = awaited(QuestionsResource.sets)
+    remove = awaited(QuestionsResource.remove)
+    compare = awaited(QuestionsResource.compare)
 
 
 def _read_questions(items: Sequence[Item]) -> list[LabelledQuestion]:

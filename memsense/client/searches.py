@@ -177,7 +177,7 @@ class Searches:
             return search
         # Say why there are no hits: an unknown project is an error, an empty one a note.
         pool = self._pool
-        if (project := request.filters.get("project")) is not None:
+        if (project := request.filters.project) is not None:
             from memsense.store import projects
 
             row = run_read(

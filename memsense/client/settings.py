@@ -11,7 +11,7 @@ from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import ConflictError
 from memsense.inputs import LARGEST_BIGINT, Name, about, whole_number
 from memsense.parameters import Actor, PageSize
@@ -132,6 +132,15 @@ class SettingsResource:
         if namespace is None:
             return []
         return run_read(self._context.pool, lambda it: stored.fetch_changes(it, namespace, limit))
+
+
+class AsyncSettingsResource(Facade):
+    """SettingsResource for asyncio, each method awaited."""
+
+    show = awaited(SettingsResource.show)
+    set = awaited(SettingsResource.set)
+    reset = awaited(SettingsResource.reset)
+    history = awaited(SettingsResource.history)
 
 
 def profile_in_force(context: Context, namespace: store.Namespace | None) -> Profile:

@@ -9,7 +9,7 @@ from memsense.client.context import Context
 from memsense.client.cursors import read_cursor, write_cursor
 from memsense.client.searches import Searches
 from memsense.db import run_read, run_transaction
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import Limit, about, number
 from memsense.parameters import Cursor, OnlyUserId, PageSize, TraceId
@@ -242,6 +242,23 @@ class TracesResource:
     def flush(self) -> None:
         """Wait until the searches recorded so far are written, or their writing has failed."""
         self._context.recorder.flush()
+
+
+class AsyncTracesResource(Facade):
+    """TracesResource for asyncio, each method awaited."""
+
+    replay = awaited(TracesResource.replay)
+    compare = awaited(TracesResource.compare)
+    list = awaited(TracesResource.list)
+    statistics = awaited(TracesResource.statistics)
+    get = awaited(TracesResource.get)
+    prune = awaited(TracesResource.prune)
+    flush = awaited(TracesResource.flush)
+
+    @property
+    def failures(self) -> int:
+        """Return how many of this object's searches could not be recorded."""
+        return self._sync.failures
 
 
 def _recall_time(trace: recorded.Trace) -> datetime:

@@ -10,7 +10,7 @@ from memsense.client.context import Context
 from memsense.client.settings import change_settings
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
 from memsense.inputs import AnyDuration, Name, about, shorten
 from memsense.parameters import Actor
@@ -163,6 +163,15 @@ class TtlResource:
             ]
 
         change_settings(self._context, plan, by)
+
+
+class AsyncTtlResource(Facade):
+    """TtlResource for asyncio, each method awaited."""
+
+    set = awaited(TtlResource.set)
+    unset = awaited(TtlResource.unset)
+    list = awaited(TtlResource.list)
+    sweep = awaited(TtlResource.sweep)
 
 
 class Sweeper:

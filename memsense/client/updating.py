@@ -1,7 +1,8 @@
 """Updates of stored exchanges, and their earlier versions."""
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -26,18 +27,28 @@ _read_text = Checker(Text, "content")
 _read_sides = Checker(Annotated[Mapping[str, Text], mapping_of(*SIDES)], "content")
 
 
-def read_update(arguments: Mapping[str, Any]) -> Update:
+def read_update(
+    *,
+    content: str | Mapping[str, str] | None,
+    facets: Mapping[str, str] | None,
+    tags: Sequence[str] | None,
+    metadata: Mapping[str, Any] | None,
+    occurred_at: datetime | None,
+    expires_at: datetime | None,
+    ttl: timedelta | str | None,
+) -> Update:
     """Return the changes that the checked arguments of `Memory.update` ask for.
 
     Raise InvalidInputError if they change nothing.
     """
-    values = {item.name: arguments.get(item.name) for item in fields(Update)}
-    if values["content"] is not None:
+    if content is not None:
         # One checker for each form, not one of their union: its error would list the faults of
         # both forms, and the caller used only one.
-        is_by_side = isinstance(values["content"], Mapping)
-        values["content"] = (_read_sides if is_by_side else _read_text)(values["content"])
-    update = Update(**values)
+        content = (_read_sides if isinstance(content, Mapping) else _read_text)(content)
+    update = Update(
+        content=content, facets=facets, tags=tags, metadata=metadata, occurred_at=occurred_at,
+        expires_at=expires_at, ttl=ttl,
+    )  # fmt: skip
     check_expiry(update.expires_at, update.ttl)
     if not update.names:
         raise InvalidInputError(

@@ -2,13 +2,14 @@
 
 A verb's signature and its `Args:` section declare its parameters for every face (Python, asyncio,
 one user's view, HTTP, CLI, MCP): see `memsense.declaration`. `make generate` writes the texts of
-shared parameters into the docstrings, and from this file `user_memory.py` and `aio.py`.
+shared parameters into the docstrings, and the types of the user's view into `user_memory.pyi`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import InstanceOf
 
@@ -30,6 +31,7 @@ from memsense.inputs import (
     Share,
     Switch,
     about,
+    checked_time,
     open_connection,
     require_user,
 )
@@ -99,7 +101,7 @@ from memsense.types import (
 )
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import AsyncConnection, Connection
 
     from memsense.client.changes import Changes
     from memsense.client.context import Context
@@ -120,8 +122,14 @@ if TYPE_CHECKING:
     from memsense.write.drafting import Annotations
     from memsense.write.ingest_run import IngestReport
 
-Joined = Annotated["Connection[Any]", open_connection]
-"""A connection of the caller's, whose transaction a write joins."""
+Joined = Annotated["Connection[Any] | AsyncConnection[Any]", open_connection]
+"""A connection of the caller's, whose transaction a write joins. Only the asynchronous memory takes
+an asynchronous one, which it lends to the thread that writes."""
+
+
+def _blocking(connection: Joined | None) -> "Connection[Any] | None":
+    return cast("Connection[Any] | None", connection)  # the check has refused any other
+
 
 DEFAULT_PAGE = 50
 """Items of a page."""
@@ -308,7 +316,8 @@ class Memory:
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
-                savepoint, and is visible when you commit.
+                savepoint, and is visible when you commit. `AsyncMemSense` takes an asynchronous one
+                too.
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
@@ -324,7 +333,11 @@ class Memory:
         from memsense.client.adding import read_session
         from memsense.write.drafting import Annotations
 
-        annotations = Annotations.of(locals())
+        annotations = Annotations.of(
+            agent_id=agent_id, project=project, task_tag=task_tag, tags=tags, facets=facets,
+            memory_kind=memory_kind, confidence=confidence, metadata=metadata,
+            expires_at=checked_time(expires_at), ttl=ttl,
+        )  # fmt: skip
         session = read_session(
             self._context,
             messages,
@@ -334,7 +347,7 @@ class Memory:
             annotations=annotations,
             redact=redact,
         )
-        [added] = self._writes.add([session], embed=embed, joined=connection, key=key)
+        [added] = self._writes.add([session], embed=embed, joined=_blocking(connection), key=key)
         return added
 
     @takes
@@ -382,7 +395,7 @@ class Memory:
         batch = read_sessions(self._context, sessions, user_id, redact)
         if not batch:
             return []
-        return self._writes.add(batch, embed=embed, joined=connection, key=key)
+        return self._writes.add(batch, embed=embed, joined=_blocking(connection), key=key)
 
     @takes
     def ingest(
@@ -559,9 +572,16 @@ class Memory:
             RecallTimeoutError: If the setting `recall_timeout` is exceeded.
         """
         require_user(user_id, all_users)
-        # locals() has every checked argument by name. Naming each of them here once more is how
-        # the verbs' copies of the options used to drift apart.
-        request = SearchRequest.of(locals())
+        request = SearchRequest(
+            query=query, user_id=user_id, top_k=top_k, granularity=granularity, min_score=min_score,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, project=project,
+                since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {}, content_budget=content_budget,
+        )  # fmt: skip
         [result] = self._searches.answer([request], trace=trace)
         return result
 
@@ -682,11 +702,21 @@ class Memory:
         from memsense.client.assembly import assemble
 
         require_user(user_id, all_users)
-        arguments = {**locals(), "query": prompt, "project": None}
+        # The project is no filter here: memories of others come too, if the prompt asks for them.
+        request = SearchRequest(
+            query=prompt, user_id=user_id,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, since=checked_time(since),
+                until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {},
+        )  # fmt: skip
         return assemble(
             self._searches,
             self._listing,
-            SearchRequest.of(arguments),
+            request,
             project=project,
             max_tokens=max_tokens,
             silence=self._context.settings.silence if silence is None else silence,
@@ -768,8 +798,17 @@ class Memory:
             The result of each question, in order.
         """
         require_user(user_id, all_users)
-        arguments = locals()
-        requests = [SearchRequest.of({**arguments, "query": query}) for query in queries]
+        request = SearchRequest(
+            query="", user_id=user_id, top_k=top_k, granularity=granularity, min_score=min_score,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, project=project,
+                since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {}, content_budget=content_budget,
+        )  # fmt: skip
+        requests = [replace(request, query=query) for query in queries]
         return self._searches.answer(requests, trace=trace) if requests else []
 
     @takes
@@ -838,7 +877,17 @@ class Memory:
             NotFoundError: If the namespace has no such chunk.
         """
         require_user(user_id, all_users)
-        return self._searches.explain_absence(SearchRequest.of(locals()), chunk_id)
+        request = SearchRequest(
+            query=query, user_id=user_id, top_k=top_k, granularity=granularity, min_score=min_score,
+            filters=Filters(
+                agent_id=agent_id, session_ids=session_ids, project=project,
+                since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+                metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
+            ),
+            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
+            overrides=overrides or {},
+        )  # fmt: skip
+        return self._searches.explain_absence(request, chunk_id)
 
     # Exporting and importing ---------------------------------------------------------------------
 
@@ -966,7 +1015,11 @@ class Memory:
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         owner = require_user(user_id, all_users)
-        return self._listing.sessions(owner, Filters.of(locals()), limit=limit, cursor=cursor)
+        filters = Filters(
+            agent_id=agent_id, project=project, since=checked_time(since),
+            until=checked_time(until), tags=tags, kinds=kinds,
+        )  # fmt: skip
+        return self._listing.sessions(owner, filters, limit=limit, cursor=cursor)
 
     @takes
     def left_off(
@@ -1290,7 +1343,11 @@ class Memory:
         """
         from memsense.client.updating import read_update
 
-        return self._updating.update(chunk_id, read_update(locals()), reason, key)
+        update = read_update(
+            content=content, facets=facets, tags=tags, metadata=metadata,
+            occurred_at=checked_time(occurred_at), expires_at=checked_time(expires_at), ttl=ttl,
+        )  # fmt: skip
+        return self._updating.update(chunk_id, update, reason, key)
 
     @takes
     def versions(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> "list[Version]":
@@ -1456,9 +1513,14 @@ class Memory:
         Raises:
             InvalidInputError: For the cursor of another list or order.
         """
+        filters = Filters(
+            agent_id=agent_id, session_ids=session_ids, project=project,
+            since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
+            metadata=metadata,
+        )  # fmt: skip
         return self._listing.chunks(
             require_user(user_id, all_users),
-            Filters.of(locals()),
+            filters,
             granularity=granularity,
             statuses=statuses,
             order=order,

@@ -8,7 +8,7 @@ from typing import Annotated
 from memsense import store
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
-from memsense.declaration import takes
+from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
 from memsense.graph.extraction import EntityExtractor, EntityKind, entity_key
 from memsense.graph.reading import (
@@ -151,6 +151,14 @@ class Entities:
         namespace = run_read(self.pool, self.require_namespace)
         work = partial(rebuild_entities, extractor=self.extractor)
         return work_by_user(self.pool, namespace, user_id, work, on_user)
+
+
+class AsyncEntities(Facade):
+    """Entities for asyncio, each method awaited."""
+
+    list = awaited(Entities.list)
+    get = awaited(Entities.get)
+    rebuild = awaited(Entities.rebuild)
 
 
 def _find_entity(

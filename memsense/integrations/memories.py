@@ -58,9 +58,9 @@ class AdaptedMemory:
             case AsyncMemSense():
                 return self._memory._sync
             case UserMemory():
-                return cast("MemSense", self._memory._memory)
+                return self._memory._owner.whole
             case AsyncUserMemory():
-                return self._memory._sync._memory
+                return self._memory._sync._owner.whole
 
     @cached_property
     def awaited(self) -> AsyncMemSense:

@@ -5,18 +5,17 @@ and reaches recall, ranking and traces unchanged.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic_core import to_jsonable_python
 
 from memsense.db.queries import statement_names
-from memsense.errors import InvalidInputError
 from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, wrong_value
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
-from memsense.types import Granularity
+from memsense.types import Granularity, MemoryKind
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
@@ -33,44 +32,46 @@ QUOTED = "quoted"
 
 FILTER_NAMES = tuple(name for name in statement_names("filters.sql") if name != QUOTED)
 """Filters that a caller can set, in the order of `sql/filters.sql`: each has its condition there,
-and its parameter, of the same name, in the signatures of `search` and `why_not`."""
+its field in `Filters`, and its parameter in the signatures of `search` and `why_not`, all of the
+same name."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """Conditions that a chunk must satisfy to be ranked at all, by every route alike.
 
         Filters(project="garden", since=datetime(2026, 1, 1, tzinfo=UTC))
 
     Values are checked already. None sets no filter; an exclusion that names nothing excludes
-    nothing, while any other empty list lets nothing through.
+    nothing, while any other empty list lets nothing through. The fields are `FILTER_NAMES`, with
+    the texts of the parameters of `search`.
     """
 
-    values: Mapping[str, Any]
+    session_ids: Sequence[str] | None = None
+    project: str | None = None
+    agent_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    tags: Sequence[str] | None = None
+    kinds: Sequence[MemoryKind] | None = None
+    metadata: Mapping[str, Any] | None = None
+    exclude: Sequence[int | str] = ()
+    exclude_sessions: Sequence[str] = ()
 
-    def __init__(self, **values: Any) -> None:
-        if unknown := values.keys() - FILTER_NAMES:
-            raise InvalidInputError(f"there is no filter {', '.join(sorted(unknown))}")
-        chosen = {
-            name: values[name]
-            for name in FILTER_NAMES
-            if values.get(name) is not None and (values[name] or not name.startswith("exclude"))
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Return the filters that are set, by name."""
+        values = {name: getattr(self, name) for name in FILTER_NAMES}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None and (value or not name.startswith("exclude"))
         }
-        object.__setattr__(self, "values", chosen)
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the filters among a public method's checked arguments."""
-        return cls(**{name: arguments[name] for name in FILTER_NAMES if name in arguments})
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the filters that are set."""
         return tuple(self.values)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a filter's value, or the default if it isn't set."""
-        return self.values.get(name, default)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the conditions in `sql/filters.sql`."""
@@ -91,7 +92,7 @@ class Filters:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values as JSON has them, for a trace."""
-        return to_jsonable_python(dict(self.values))
+        return to_jsonable_python(self.values)
 
 
 NO_FILTERS = Filters()
@@ -164,17 +165,3 @@ class SearchRequest:
     as_of: datetime | None = None
     profile: str | Profile | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the request of a public method's checked arguments; others are ignored.
-
-        Args:
-            arguments: Arguments by name, as `locals()` has them in the method.
-        """
-        own = {name: arguments[name] for name in _PASSED_ON if name in arguments}
-        own["overrides"] = arguments.get("overrides") or {}
-        return cls(**own, filters=Filters.of(arguments))
-
-
-_PASSED_ON = tuple(item.name for item in fields(SearchRequest) if item.name != "filters")

@@ -212,7 +212,7 @@ def _make_notes(
         return [Note("empty", "nothing is stored in this scope yet")]
     notes: list[Note] = []
     filters = plan.request.filters
-    since, until = filters.get("since"), filters.get("until")
+    since, until = filters.since, filters.until
     if since is not None and until is not None and since >= until:
         text = f"nothing can be since {since.isoformat()} and before {until.isoformat()}"
         notes.append(Note("filters", text))

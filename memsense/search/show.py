@@ -263,9 +263,9 @@ def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest)
     filters = request.filters
     named: dict[str, Sequence[str]] = {
         "user": [request.user_id] if request.user_id is not None else [],
-        "session": filters.get("session_ids", ()),
-        "agent": [agent_id] if (agent_id := filters.get("agent_id")) is not None else [],
-        "tag": filters.get("tags", ()),
+        "session": filters.session_ids or (),
+        "agent": [filters.agent_id] if filters.agent_id is not None else [],
+        "tag": filters.tags or (),
     }
     kinds = [kind for kind, names in named.items() if names]
     if not kinds:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
 from pydantic import Field
@@ -75,14 +75,28 @@ class Annotations(Input):
         check_expiry(self.expires_at, self.ttl)
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the annotations among the checked arguments of `Memory.add`."""
-        names = cls.model_fields.keys() & arguments.keys()
-        set_values = {name: arguments[name] for name in names if arguments[name] is not None}
-        # `add` has checked them: metadata of a megabyte is copied once, not twice.
-        annotations = cls.model_construct(**set_values)
-        check_expiry(annotations.expires_at, annotations.ttl)
-        return annotations
+    def of(
+        cls,
+        *,
+        agent_id: str | None,
+        project: str | None,
+        task_tag: str | None,
+        tags: Sequence[str],
+        facets: Mapping[str, str] | None,
+        memory_kind: MemoryKind | None,
+        confidence: float,
+        metadata: Mapping[str, Any] | None,
+        expires_at: datetime | None,
+        ttl: timedelta | str | None,
+    ) -> Self:
+        """Return the annotations of arguments that `Memory.add` has checked."""
+        check_expiry(expires_at, ttl)
+        # Without a second check: metadata of a megabyte is copied once, not twice.
+        return cls.model_construct(
+            agent_id=agent_id, project=project, task_tag=task_tag, tags=tags, facets=facets or {},
+            memory_kind=memory_kind, confidence=confidence, metadata=metadata or {},
+            expires_at=expires_at, ttl=ttl,
+        )  # fmt: skip
 
 
 NO_ANNOTATIONS = Annotations()

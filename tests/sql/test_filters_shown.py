@@ -33,7 +33,7 @@ def place(row: Row) -> tuple[int, int]:
 def passes(store: Store, filters: Filters, row: Row) -> bool:
     """Return whether a chunk passes the filters, in plain Python."""
     own = row["metadata"]
-    excluded = filters.get("exclude") or ()
+    excluded = filters.exclude
     named = [
         other
         for other in store.chunks.values()
@@ -46,15 +46,15 @@ def passes(store: Store, filters: Filters, row: Row) -> bool:
         for other in named
     )
     return (
-        (filters.get("session_ids") is None or row["session_id"] in filters.get("session_ids"))
-        and (filters.get("project") is None or row["session_id"] in PROJECT)
-        and (filters.get("agent_id") is None or row["agent_id"] == filters.get("agent_id"))
-        and (filters.get("since") is None or row["occurred_at"] >= filters.get("since"))
-        and (filters.get("until") is None or row["occurred_at"] < filters.get("until"))
-        and (filters.get("tags") is None or bool({*filters.get("tags")} & {*row["tags"]}))
-        and (filters.get("kinds") is None or row["memory_kind"] in filters.get("kinds"))
-        and (filters.get("metadata") is None or {**own, **filters.get("metadata")} == own)
-        and row["session_id"] not in filters.get("exclude_sessions", ())
+        (filters.session_ids is None or row["session_id"] in filters.session_ids)
+        and (filters.project is None or row["session_id"] in PROJECT)
+        and (filters.agent_id is None or row["agent_id"] == filters.agent_id)
+        and (filters.since is None or row["occurred_at"] >= filters.since)
+        and (filters.until is None or row["occurred_at"] < filters.until)
+        and (filters.tags is None or bool({*filters.tags} & {*row["tags"]}))
+        and (filters.kinds is None or row["memory_kind"] in filters.kinds)
+        and (filters.metadata is None or {**own, **filters.metadata} == own)
+        and row["session_id"] not in filters.exclude_sessions
         and row["chunk_id"] not in excluded
         and not {*excluded} & {*row["message_ids"]}
         and not inside

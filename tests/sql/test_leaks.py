@@ -60,17 +60,17 @@ def stores(module_database_url: str, server_url: str) -> Generator[Mapping[tuple
 
 def passes(row: Mapping[str, Any], filters: Filters) -> bool:
     """Apply the filters again in Python, to a row of the table."""
-    metadata: dict[str, Any] = filters.get("metadata") or {}
+    metadata = filters.metadata or {}
     found = row["metadata"]
     return (
-        (filters.get("session_ids") is None or row["session_id"] in filters.get("session_ids"))
-        and row["session_id"] not in filters.get("exclude_sessions", ())
-        and (filters.get("project") is None or row["session_id"] in PROJECT)
-        and (filters.get("agent_id") is None or row["agent_id"] == filters.get("agent_id"))
-        and (filters.get("since") is None or row["occurred_at"] >= filters.get("since"))
-        and (filters.get("until") is None or row["occurred_at"] < filters.get("until"))
-        and (filters.get("tags") is None or bool(set(filters.get("tags")) & set(row["tags"])))
-        and (filters.get("kinds") is None or row["memory_kind"] in filters.get("kinds"))
+        (filters.session_ids is None or row["session_id"] in filters.session_ids)
+        and row["session_id"] not in filters.exclude_sessions
+        and (filters.project is None or row["session_id"] in PROJECT)
+        and (filters.agent_id is None or row["agent_id"] == filters.agent_id)
+        and (filters.since is None or row["occurred_at"] >= filters.since)
+        and (filters.until is None or row["occurred_at"] < filters.until)
+        and (filters.tags is None or bool(set(filters.tags) & set(row["tags"])))
+        and (filters.kinds is None or row["memory_kind"] in filters.kinds)
         and all(name in found and found[name] == metadata[name] for name in metadata)
         and not set(row["message_ids"]) & set(filters.parameters().get("exclude_messages", []))
     )
@@ -110,7 +110,7 @@ def test_searches_return_all_and_only_the_scopes_matching_chunks(
     names = filters_at_random(store, source).names
     drawn = [filters_at_random(store, source, names) for _ in range(TOGETHER)]
     given = [{**EVERY_HIT, **filters.values} for filters in drawn]
-    requests = [SearchRequest.of({"user_id": user_id, **options}) for options in given]
+    requests = [SearchRequest(user_id=user_id, filters=filters, **EVERY_HIT) for filters in drawn]
     results = store.memory._searches.answer(requests, trace=False)  # pyright: ignore[reportPrivateUsage]
     for filters, result in zip(drawn, results, strict=True):
         assert_found(store, user_id, filters, result)

@@ -29,18 +29,41 @@ FILTER: Edits = {
             "-- name: quoted\n",
         )
     ],
+    "memsense/search/request.py": [
+        (
+            "    exclude_sessions: Sequence[str] = ()\n",
+            "    exclude_sessions: Sequence[str] = ()\n    min_ordinal: int | None = None\n",
+        )
+    ],
     "memsense/client/verbs.py": [
         (
             "        exclude_sessions: ExcludedSessions = (),\n",
             "        exclude_sessions: ExcludedSessions = (),\n"
             "        min_ordinal: Annotated[Limit, about('Only from this exchange on.')]"
             " | None = None,\n",
-        )
+        ),
+        (
+            "exclude_sessions=exclude_sessions,\n            ),",
+            "exclude_sessions=exclude_sessions, min_ordinal=min_ordinal,\n            ),",
+        ),
     ],
 }
-"""Two files; the third of a real filter is its test."""
+"""Three files; the fourth of a real filter is its test."""
 
 VERB: Edits = {
+    "memsense/client/user_view.py": [
+        (
+            '        "demote": _ONE_CHUNK,\n',
+            '        "demote": _ONE_CHUNK,\n        "pin": _ONE_CHUNK,\n',
+        )
+    ],
+    "memsense/client/aio.py": [
+        (
+            f"    demote = awaited({owner}.demote)\n",
+            f"    demote = awaited({owner}.demote)\n    pin = awaited({owner}.pin)\n",
+        )
+        for owner in ("Memory", "UserMemory")
+    ],
     "memsense/client/verbs.py": [
         (
             "    @takes\n    def demote(",
