@@ -36,9 +36,9 @@ UNNOTICED_PAGES = 10
 def empty_database(conn: psycopg.Connection, *, is_cluster: bool) -> None:
     """Leave the database as a migration does: no rows, nothing analysed, sequences at their start.
 
-    Deleting rows takes a hundredth of truncating tables, each with all its indexes. Those are truncated
-    where the remains of deleted rows, or statistics, could change a plan. A cluster's coordinator knows
-    neither.
+    Deleting rows takes a hundredth of truncating tables, each with all its indexes. Tables are
+    truncated where the remains of deleted rows, or statistics, could change a plan; all of them on
+    a cluster, whose coordinator knows neither.
     """
     tables = conn.execute(
         "SELECT relname, %(is_cluster)s OR relpages > 0 OR reltuples >= 0"

@@ -205,6 +205,8 @@ def test_every_sample_is_counted_here(samples: Path) -> None:
         path.relative_to(samples).as_posix()
         for path in samples.rglob("*")
         if path.is_file() and slack not in path.parents and path.name != "README.md"
+        # Logs of formats that are not read yet, with expectations of their own.
+        if "logs3" not in path.parts
     }
     malformed = {f"malformed/{name}" for name in (*MALFORMED, *WITHOUT_RECORDS)}
     assert found == ({*COUNTED} - {"slack/testarchive"}) | malformed
