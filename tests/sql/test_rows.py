@@ -1,5 +1,7 @@
 """Statements are run by name, and rows are returned in the requested form."""
 
+import functools
+import json
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 from psycopg.sql import SQL
+from psycopg.types.json import Jsonb
 
 from memsense.db.queries import number_parameters
 from memsense.db.rows import (
@@ -24,6 +27,7 @@ from memsense.db.rows import (
 )
 from memsense.db.wire import as_number_array, as_text_array
 from memsense.errors import DatabaseError
+from memsense.inputs import DEEPEST_JSON
 
 NUMBERS = SQL("SELECT n, n * n AS square FROM generate_series(1, %(last)s) AS n")
 
@@ -86,6 +90,25 @@ def test_a_numbered_statement_takes_and_gives_numpy_arrays(
     assert (mapped, empty) == ({"a": [1]}, [])
     made = number_parameters("INSERT INTO memsense.tenants (name) VALUES (%(name)s)")
     assert execute_numbered(connection, made, {"name": "acme"}) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, -2.5, None, True], "b": {"c": "d"}},
+        [0.1, 5e-324, 1.7976931348623157e308, 123456789.123456789, -0.3333333333333333],
+        [2**64, -(10**400)],
+        'Łódź \U0001f600 "said" \\ \n\u2028',
+        functools.reduce(lambda inner, _: [inner], range(DEEPEST_JSON), "deep"),
+        None,
+    ],
+)
+def test_jsonb_is_read_as_python_reads_it(
+    connection: psycopg.Connection[Any], value: object
+) -> None:
+    statement = number_parameters("SELECT %(value)s::jsonb, %(value)s::jsonb::text")
+    ((read, text),) = fetch_numbered(connection, statement, {"value": Jsonb(value)})
+    assert repr(read) == repr(json.loads(text))
 
 
 def test_arrays_as_texts_are_read_back_as_they_were(connection: psycopg.Connection[Any]) -> None:
