@@ -103,6 +103,10 @@ class Vocabulary(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         return self._pieces[index]
 
+    def spell(self, numbers: Sequence[int]) -> list[str]:
+        """Return the pieces of these numbers."""
+        return list(map(self._pieces.__getitem__, numbers))
+
     @cached_property
     def are_numbers(self) -> NDArray[np.bool_]:
         """For each piece whether it consists of digits, (pieces,) bool."""
