@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Self, overload
+from typing import NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,14 @@ class Signal:
         )
 
 
+class Scored(NamedTuple):
+    """A candidate's terms, in the order in which they are explained, and its compared tokens."""
+
+    terms: tuple[Term, ...]
+    matches: Sequence[WordMatch] = ()
+    sides: SideValues | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTerms:
     """The terms that are added to the fused ranks of n candidates; `totals` (n,) are their sums.
@@ -113,6 +121,13 @@ class ScoreTerms:
         terms = [signal.term(row) for signal in self.signals if signal.applies.item(row)]
         further = self.added.get(self.chunk_ids[row])
         return (*terms, further) if further else tuple(terms)
+
+    def explain(self, rows: Sequence[int]) -> list[Scored]:
+        """Return everything that the score phase knows of candidates, in the order of `rows`."""
+        compared = self.compared
+        if compared is None:
+            return [Scored(self.of(row)) for row in rows]
+        return [Scored(self.of(row), compared.matches(row), compared.sides(row)) for row in rows]
 
 
 def score_terms(
