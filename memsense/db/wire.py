@@ -134,6 +134,14 @@ def as_text_array(texts: Sequence[str]) -> str:
     return '{"' + '","'.join(escaped) + '"}'
 
 
+def as_texts_of_arrays(lists: Sequence[Sequence[int]]) -> str:
+    """Return lists of whole numbers as the text of an array, whose elements are texts of arrays.
+
+    PostgreSQL's arrays of arrays are rectangular, and these lists differ in length.
+    """
+    return as_text_array([as_number_array(numbers) for numbers in lists])
+
+
 def as_halfvec(vector: NDArray[np.floating[Any]]) -> HalfVector:
     """Return the vector as pgvector's type of two bytes a component."""
     return HalfVector(vector.astype(np.float16, copy=False))

@@ -25,7 +25,7 @@ from memsense.db.rows import (
     find_one,
     find_value,
 )
-from memsense.db.wire import as_number_array, as_text_array
+from memsense.db.wire import as_number_array, as_text_array, as_texts_of_arrays
 from memsense.errors import DatabaseError
 from memsense.inputs import DEEPEST_JSON
 
@@ -118,3 +118,6 @@ def test_arrays_as_texts_are_read_back_as_they_were(connection: psycopg.Connecti
         assert fetch_value(connection, SQL("SELECT %(texts)s::text[]"), values) == given
     numbers = {"numbers": as_number_array([3, -1, 2**40])}
     assert fetch_value(connection, SQL("SELECT %(numbers)s::bigint[]"), numbers) == [3, -1, 2**40]
+    lists = {"lists": as_texts_of_arrays([[1, 2], [], [3]])}
+    each = SQL("SELECT one::bigint[] FROM unnest(%(lists)s::text[]) AS one")
+    assert fetch_values(connection, each, lists) == [[1, 2], [], [3]]
