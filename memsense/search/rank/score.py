@@ -720,6 +720,7 @@ class Comparison:
             return ()
         words, first = self._words, self.tokens.starts.item(place)
         last = first + self.tokens.counts.item(place)
+        pieces = self.question.vocabulary.spell(self.tokens.pieces[first:last].tolist())
         nearest = self._near[first:last, words.weightiest].argmax(axis=0).tolist()
         weighted = self.nearest[place].astype(np.float64) * self.shares
         similarities = (np.add.reduceat(weighted, words.starts) / words.shares).tolist()
@@ -727,7 +728,7 @@ class Comparison:
             [
                 WordMatch(
                     asked=word,
-                    met=self._spell_word(first, last, first + token),
+                    met=_whole_word(pieces, token),
                     similarity=similarity,
                     share=share,
                 )
@@ -750,16 +751,6 @@ class Comparison:
             shares=np.add.reduceat(self.shares, starts),
             weightiest=[max(span, key=self.shares.__getitem__) for span in spans],
         )
-
-    def _spell_word(self, first: int, last: int, token: int) -> str:
-        """Return the whole word that a token between `first` and `last` is a piece of."""
-        vocabulary, pieces = self.question.vocabulary, self.tokens.pieces
-        start, end = token, token + 1
-        while start > first and vocabulary[pieces.item(start)].startswith("##"):
-            start -= 1
-        while end < last and vocabulary[pieces.item(end)].startswith("##"):
-            end += 1
-        return _join_pieces(vocabulary.spell(pieces[start:end].tolist()))
 
     def _place_of(self, row: int) -> int | None:
         """Return the index of a candidate among those that have tokens, None if it has none."""
@@ -820,6 +811,16 @@ def _compare(question: QuestionTokens, tokens: CandidateTokens) -> NDArray[np.fl
 def rows_alone(columns: int, depth: int) -> int:
     """Return how many rows of (rows, depth) to multiply by (depth, columns) at once, at least 1."""
     return max(1, MOST_ALONE // max(1, columns * depth))
+
+
+def _whole_word(pieces: Sequence[str], token: int) -> str:
+    """Return the whole word that a token is a piece of."""
+    start, end = token, token + 1
+    while start and pieces[start].startswith("##"):
+        start -= 1
+    while end < len(pieces) and pieces[end].startswith("##"):
+        end += 1
+    return _join_pieces(pieces[start:end])
 
 
 def _join_pieces(pieces: Sequence[str]) -> str:
