@@ -73,7 +73,7 @@ class Searches:
                 results = context.read(lambda it: self._on(it).find(requests, trace=trace))
             telemetry.record_search_time(time.perf_counter() - started)
             for result in results:
-                if not result:
+                if not result.hits:
                     telemetry.count_empty(context.store_id)
             if span.is_recording:
                 describe_search(span, requests, results, with_text=context.settings.telemetry_text)

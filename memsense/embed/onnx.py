@@ -226,7 +226,7 @@ class OnnxEmbedder:
         ranks = np.maximum(np.array(ids[1:-1]) - COMMONEST_WORD + 1, 1)
         return check_vectors(vectors, 1, DIMENSION)[0], QuestionTokens(
             vocabulary=self.vocabulary,
-            words=[self.vocabulary[number] for number in ids[1:-1]],
+            words=self.vocabulary.spell(ids[1:-1]),
             vectors=unit_rows(hidden[1:-1]) - self._mean,
             weights=np.sqrt(np.log1p(ranks)),
         )

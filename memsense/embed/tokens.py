@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol, TypeAlias, cast, overload
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class Reading:
     tokens: Tokens
 
 
-class Vocabulary(Sequence[str]):
+class Vocabulary:
     """Pieces of a model by their numbers; a piece that continues a word begins with `##`.
 
     Args:
@@ -93,15 +93,9 @@ class Vocabulary(Sequence[str]):
         self._pieces = pieces
         self._masks: dict[frozenset[str], NDArray[np.bool_]] = {}
 
-    def __len__(self) -> int:
-        return len(self._pieces)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self._pieces[index]
+    def spell(self, numbers: Sequence[int]) -> list[str]:
+        """Return the pieces of these numbers."""
+        return list(map(self._pieces.__getitem__, numbers))
 
     @cached_property
     def are_numbers(self) -> NDArray[np.bool_]:

@@ -104,7 +104,7 @@ def _make_wanted(search: Search, item: Ranked) -> WantedHit:
 def _make_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
     """Return the hit of an exchange, or of a session chunk whose exchanges are not stored."""
     chunk, explanation = row.chunk, item.explanation
-    excerpt = fit_text(chunk.content, search.request.content_budget, search.state.lexemes)
+    excerpt = fit_text(chunk.content, search.plan.request.content_budget, search.state.lexemes)
     if chunk.part_count > 1:
         part = ExchangePart(number=chunk.part + 1, of=chunk.part_count)
         explanation = replace(explanation, part=part)
@@ -157,7 +157,9 @@ def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
         text = (one.chunk.without_opening() if is_next_part else one.chunk).content
         pieces.append(Piece(one.number, text, places.get(one.chunk.chunk_id)))
         before = one.chunk.ordinal
-    excerpt = fit_session(pieces, row.total, search.request.content_budget, search.state.lexemes)
+    excerpt = fit_session(
+        pieces, row.total, search.plan.request.content_budget, search.state.lexemes
+    )
     numbers = set(excerpt.pieces)
     exchanges = [one.chunk for one in row.exchanges if one.number in numbers]
     message_ids = [name for chunk in exchanges for name in chunk.message_ids]

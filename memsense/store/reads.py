@@ -12,7 +12,7 @@ from psycopg.sql import SQL
 from memsense.db.connection import Connection
 from memsense.db.queries import Numbered, as_sql, fill, number_parameters
 from memsense.db.rows import fetch_all, fetch_numbered, find_value
-from memsense.db.wire import as_number_array, as_text_array
+from memsense.db.wire import as_number_array, as_text_array, as_texts_of_arrays
 from memsense.store.conditions import (
     SCOPES,
     is_bereft,
@@ -223,9 +223,8 @@ def fetch_hits(
         "ordinals": as_number_array([hit.ordinal for hit in hits]),
         "parts": as_number_array([hit.part for hit in hits]),
         "wanted": as_text_array([hit.granularity for hit in hits]),
-        # As texts, since PostgreSQL's arrays of arrays are rectangular.
-        "best_ids": as_text_array([as_number_array(hit.best_ids) for hit in hits]),
-        "best_ordinals": as_text_array([as_number_array(hit.best_ordinals) for hit in hits]),
+        "best_ids": as_texts_of_arrays([hit.best_ids for hit in hits]),
+        "best_ordinals": as_texts_of_arrays([hit.best_ordinals for hit in hits]),
         "content_budget": content_budget,
         "as_of": as_of,
     }

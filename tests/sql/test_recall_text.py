@@ -275,14 +275,17 @@ def test_the_statements_of_many_memories_keep_little() -> None:
     assert kept < 10_000_000
 
 
-def test_an_unknown_filter_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="there is no filter colour"):
-        Shape(filters=("since", "colour"))
-
-
-def test_a_route_that_always_runs_is_no_optional_one() -> None:
-    with pytest.raises(ConfigurationError, match="there is no optional route lexical"):
-        Shape(optional=("lexical",))
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (Shape(filters=("since", "colour")), "there is no filter colour; known: .*since"),
+        (Shape(optional=("lexical",)), "there is no optional route lexical; known: graph"),
+        (Shape(silent=("lexical",)), "there is no vector route lexical; known: vec_full"),
+    ],
+)
+def test_a_shape_with_an_unknown_name_is_refused(shape: Shape, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        recall_text(shape)
 
 
 def golden_texts() -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Statements are run by name, and rows are returned in the requested form."""
 
+import functools
+import json
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 from psycopg.sql import SQL
+from psycopg.types.json import Jsonb
 
 from memsense.db.queries import number_parameters
 from memsense.db.rows import (
@@ -22,8 +25,9 @@ from memsense.db.rows import (
     find_one,
     find_value,
 )
-from memsense.db.wire import as_number_array, as_text_array
+from memsense.db.wire import as_number_array, as_text_array, as_texts_of_arrays
 from memsense.errors import DatabaseError
+from memsense.inputs import DEEPEST_JSON
 
 NUMBERS = SQL("SELECT n, n * n AS square FROM generate_series(1, %(last)s) AS n")
 
@@ -88,6 +92,25 @@ def test_a_numbered_statement_takes_and_gives_numpy_arrays(
     assert execute_numbered(connection, made, {"name": "acme"}) == 1
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, -2.5, None, True], "b": {"c": "d"}},
+        [0.1, 5e-324, 1.7976931348623157e308, 123456789.123456789, -0.3333333333333333],
+        [2**64, -(10**400)],
+        'Łódź \U0001f600 "said" \\ \n\u2028',
+        functools.reduce(lambda inner, _: [inner], range(DEEPEST_JSON), "deep"),
+        None,
+    ],
+)
+def test_jsonb_is_read_as_python_reads_it(
+    connection: psycopg.Connection[Any], value: object
+) -> None:
+    statement = number_parameters("SELECT %(value)s::jsonb, %(value)s::jsonb::text")
+    ((read, text),) = fetch_numbered(connection, statement, {"value": Jsonb(value)})
+    assert repr(read) == repr(json.loads(text))
+
+
 def test_arrays_as_texts_are_read_back_as_they_were(connection: psycopg.Connection[Any]) -> None:
     texts = ["", "a b", 'said "no"', "back\\slash", "{1,2}", "NULL", "Łódź\n", "it's, so"]
     for given in (texts, []):
@@ -95,3 +118,6 @@ def test_arrays_as_texts_are_read_back_as_they_were(connection: psycopg.Connecti
         assert fetch_value(connection, SQL("SELECT %(texts)s::text[]"), values) == given
     numbers = {"numbers": as_number_array([3, -1, 2**40])}
     assert fetch_value(connection, SQL("SELECT %(numbers)s::bigint[]"), numbers) == [3, -1, 2**40]
+    lists = {"lists": as_texts_of_arrays([[1, 2], [], [3]])}
+    each = SQL("SELECT one::bigint[] FROM unnest(%(lists)s::text[]) AS one")
+    assert fetch_values(connection, each, lists) == [[1, 2], [], [3]]

@@ -67,7 +67,7 @@ def test_a_part_behind_what_the_model_reads_has_no_vector(embedder: OnnxEmbedder
 
 def test_each_token_has_a_piece_a_place_and_a_bit_a_dimension(embedder: OnnxEmbedder) -> None:
     tokens = tokens_of(embedder, TEXTS[0])
-    pieces = [embedder.vocabulary[number] for number in tokens.pieces.tolist()]
+    pieces = embedder.vocabulary.spell(tokens.pieces.tolist())
     assert pieces[:5] == ["i", "moved", "to", "lisbon", "in"]
     assert TEXTS[0][tokens.starts[3] :].startswith("Lisbon")
     assert tokens.signs.shape == (len(pieces), 48)

@@ -21,7 +21,7 @@ from memsense.search.explanation import (
 )
 from memsense.search.profiles import ROUTES, Profile
 from memsense.search.question import Question
-from memsense.search.rank.score import NO_TERMS, Comparison, ScoreTerms, rows_alone, score_terms
+from memsense.search.rank.score import NO_TERMS, Scored, ScoreTerms, rows_alone, score_terms
 from memsense.search.rank.sessions import Entry, Support, session_entries
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 from memsense.search.recall.optional import OPTIONAL_ROUTES
@@ -51,8 +51,7 @@ class Ranked:
     shows: Granularity
     final_score: float
     profile: Profile
-    terms: tuple[Term, ...]
-    compared: Comparison | None = field(default=None, repr=False)
+    scored: Scored
     own_routes: bool = True
     session: SessionSupport | None = None
     selection: Selection | None = None
@@ -73,13 +72,13 @@ class Ranked:
             routes=routes,
             rrf_score=sum([route.contribution for route in routes]),
             rrf_k=self.profile.rrf_k,
-            terms=self.terms,
+            terms=self.scored.terms,
             session=self.session,
             final_score=self.final_score,
             selection=self.selection,
             profile=self.profile.name,
-            matches=self.compared.matches(self.row) if self.compared else (),
-            sides=self.compared.sides(self.row) if self.compared else None,
+            matches=self.scored.matches,
+            sides=self.scored.sides,
         )
 
 
@@ -132,7 +131,7 @@ class Ranking:
     @cached_property
     def chosen(self) -> list[Ranked]:
         """Return the final list, best first."""
-        return [self._explain(self.entries[place], step) for place, step in self.picks]
+        return self._explain([(self.entries[place], step) for place, step in self.picks])
 
     @cached_property
     def duplicate_rows(self) -> frozenset[int]:
@@ -144,23 +143,26 @@ class Ranking:
     @cached_property
     def scored(self) -> list[Ranked]:
         """Return every entry by score, chosen or not."""
-        return [self._explain(entry, None) for entry in self.entries]
+        return self._explain([(entry, None) for entry in self.entries])
 
-    def _explain(self, entry: Entry, selection: Selection | None) -> Ranked:
-        is_session = entry.wants_session or self.candidates.is_session[entry.row]
-        return Ranked(
-            candidates=self.candidates,
-            row=entry.row,
-            shows="session" if is_session else "turn",
-            final_score=entry.score,
-            profile=self.profile,
-            terms=self.terms.of(entry.row),
-            compared=self.terms.compared,
-            own_routes=entry.own_routes,
-            session=self._explain_support(entry.support) if entry.support else None,
-            selection=selection,
-            best=entry.best,
-        )
+    def _explain(self, picks: Sequence[tuple[Entry, Selection | None]]) -> list[Ranked]:
+        is_session = self.candidates.is_session
+        every = self.terms.explain([entry.row for entry, _ in picks])
+        return [
+            Ranked(
+                candidates=self.candidates,
+                row=entry.row,
+                shows="session" if entry.wants_session or is_session[entry.row] else "turn",
+                final_score=entry.score,
+                profile=self.profile,
+                scored=scored,
+                own_routes=entry.own_routes,
+                session=self._explain_support(entry.support) if entry.support else None,
+                selection=selection,
+                best=entry.best,
+            )
+            for (entry, selection), scored in zip(picks, every, strict=True)
+        ]
 
     def _explain_support(self, support: Support) -> SessionSupport:
         best = None if support.best_turn is None else self.candidates[support.best_turn]

@@ -8,7 +8,7 @@ nothing is hidden, and candidates about other things keep their scores.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
@@ -123,16 +123,17 @@ WEIGHTS: Final = Evidence(
 class Messages(Protocol):
     """Reader of the user's words in m candidates, made from their tokens."""
 
-    def has_text(self, place: int) -> bool:
-        """Return whether the user says anything."""
+    @property
+    def have_text(self) -> NDArray[np.bool_]:
+        """Return whether the user says anything in each candidate, (m,)."""
         ...
 
-    def read_text(self, place: int) -> str:
-        """Return all that the user says."""
-        ...
+    def read(self, places: Sequence[int]) -> Sequence[tuple[str, str]]:
+        """Return all that the user says in candidates, and the sentences nearest to the question.
 
-    def read_sentence(self, place: int) -> str:
-        """Return the sentence that is nearest to the question, and those beside it."""
+        Args:
+            places: Indexes of candidates in which the user says something.
+        """
         ...
 
 
@@ -170,7 +171,6 @@ class Current:
     rows: Sequence[int]
     messages: Messages
     scores: Values
-    _statements: dict[int, _Statements] = field(default_factory=dict[int, _Statements], repr=False)
 
     @cached_property
     def pool(self) -> Sequence[int]:
@@ -179,12 +179,13 @@ class Current:
         A long exchange has the place of its best part: its parts do not replace each other.
         """
         numbers, scores = self.candidates.exchange_numbers, self.scores
+        have_text: list[bool] = self.messages.have_text.tolist()
         places: dict[int, int] = {}
         for place in sorted(
             range(len(self.rows)), key=lambda place: (-scores[self.rows[place]], self.rows[place])
         ):
             row = self.rows[place]
-            if self.candidates.times[row] is not None and self.messages.has_text(place):
+            if self.candidates.times[row] is not None and have_text[place]:
                 places.setdefault(int(numbers[row]), place)
             if len(places) == self.profile.current_pool:
                 break
@@ -219,6 +220,8 @@ class Current:
 
     def lifts(self) -> dict[int, tuple[float, int]]:
         """Return by how much each lifted candidate rises, and the row that it rises above."""
+        if not self.question.tense:
+            return {}
         rows = [self.rows[place] for place in self.pool]
         scores: list[float] = [self.scores.item(row) for row in rows]
         lifts: dict[int, tuple[float, int]] = {}
@@ -227,18 +230,17 @@ class Current:
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
         # A stored link needs no second judgement, and its other end may stand far below.
-        if self.question.tense:
-            best = np.argsort(-self.scores, kind="stable")[: self.profile.current_link_depth]
-            for link in self.stored:
-                is_now = self.question.tense == "now"
-                low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
-                other, own = self.scores.item(high), self.scores.item(low)
-                lift = other + self.profile.current_margin - own
-                is_plain = link.strength > self.profile.current_link_threshold
-                reachable = best if is_plain else best[:WEAK_DEPTH]
-                is_near = high in reachable and own >= LEAST_SHARE * other
-                if is_near and lift > lifts.get(low, (0.0, 0))[0]:
-                    lifts[low] = lift, high
+        best = np.argsort(-self.scores, kind="stable")[: self.profile.current_link_depth]
+        for link in self.stored:
+            is_now = self.question.tense == "now"
+            low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
+            other, own = self.scores.item(high), self.scores.item(low)
+            lift = other + self.profile.current_margin - own
+            is_plain = link.strength > self.profile.current_link_threshold
+            reachable = best if is_plain else best[:WEAK_DEPTH]
+            is_near = high in reachable and own >= LEAST_SHARE * other
+            if is_near and lift > lifts.get(low, (0.0, 0))[0]:
+                lifts[low] = lift, high
         return lifts
 
     @cached_property
@@ -272,7 +274,7 @@ class Current:
         for pair, strength in self.strengths.items():
             above, below = (self.pool[index] for index in pair)
             older, newer = (above, below) if self.question.tense == "now" else (below, above)
-            reason = self._read(newer).whole.change
+            reason = self._statements[newer].whole.change
             if reason and strength > self.profile.current_link_threshold:
                 links.append(
                     Succession(
@@ -302,20 +304,21 @@ class Current:
         newer, older = (row, other) if self.question.tense == "now" else (other, row)
         at: Any = self.candidates.times[newer]
         link = self._links.get((older, newer))
-        change = link.reason if link else self._read(self.rows.index(newer)).whole.change
+        change = link.reason if link else self._statements[self.rows.index(newer)].whole.change
         chunk_id = self.candidates.chunk_ids.item(other)
         words = f" (“{change}”)" if change else ""
         if self.question.tense == "now":
             return f"newer than chunk {chunk_id} about the same{words}"
         return f"chunk {chunk_id} about the same is newer: {at:%Y-%m-%d}{words}"
 
-    def _read(self, place: int) -> _Statements:
-        if place not in self._statements:
-            self._statements[place] = _Statements(
-                whole=read_statement(self.messages.read_text(place)),
-                near=read_statement(self.messages.read_sentence(place)),
-            )
-        return self._statements[place]
+    @cached_property
+    def _statements(self) -> Mapping[int, _Statements]:
+        """Return what each of the best candidates says, by its place."""
+        texts = zip(self.pool, self.messages.read(self.pool), strict=True)
+        return {
+            place: _Statements(whole=read_statement(whole), near=read_statement(near))
+            for place, (whole, near) in texts
+        }
 
     @cached_property
     def _question_words(self) -> Statement:
@@ -340,7 +343,7 @@ class Current:
     @cached_property
     def _counts(self) -> Counter[str]:
         """Return the number of the best candidates that have each word."""
-        return Counter([word for place in self.pool for word in self._read(place).whole.words])
+        return Counter([word for one in self._statements.values() for word in one.whole.words])
 
     @cached_property
     def _usual_cosine(self) -> float:
@@ -371,7 +374,8 @@ class Current:
 
     def _weigh(self, older: int, newer: int, *, between: int, is_first: bool) -> Evidence:
         """Return the evidence that the newer of two statements replaces the older one."""
-        one, other, question = self._read(older), self._read(newer), self._question_words
+        one, other = self._statements[older], self._statements[newer]
+        question = self._question_words
         is_early = self.question.tense == "early"
         vectors, rows = self.candidates.embeddings, self.rows
         scores = self.scores.item(rows[newer]) - self.scores.item(rows[older])

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Self, overload
+from typing import NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,14 @@ class Signal:
         )
 
 
+class Scored(NamedTuple):
+    """A candidate's terms, in the order in which they are explained, and its compared tokens."""
+
+    terms: tuple[Term, ...]
+    matches: Sequence[WordMatch] = ()
+    sides: SideValues | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTerms:
     """The terms that are added to the fused ranks of n candidates; `totals` (n,) are their sums.
@@ -113,6 +121,13 @@ class ScoreTerms:
         terms = [signal.term(row) for signal in self.signals if signal.applies.item(row)]
         further = self.added.get(self.chunk_ids[row])
         return (*terms, further) if further else tuple(terms)
+
+    def explain(self, rows: Sequence[int]) -> list[Scored]:
+        """Return everything that the score phase knows of candidates, in the order of `rows`."""
+        compared = self.compared
+        if compared is None:
+            return [Scored(self.of(row)) for row in rows]
+        return [Scored(self.of(row), compared.matches(row), compared.sides(row)) for row in rows]
 
 
 def score_terms(
@@ -605,54 +620,41 @@ class Comparison:
             assistant=None if np.isnan(assistant) else assistant,
         )
 
-    def has_text(self, place: int) -> bool:
-        """Return whether the user says anything in a candidate.
+    @property
+    def have_text(self) -> NDArray[np.bool_]:
+        """Return whether the user says anything in each candidate, (m,)."""
+        return self.tokens.user_counts > 0
+
+    def read(self, places: Sequence[int]) -> list[tuple[str, str]]:
+        """Return what the user's side of candidates says, in the vocabulary's spelling.
+
+        The second text of each is the clause nearest to the question, and those beside it.
 
         Args:
-            place: Index of the candidate among those that have tokens.
-        """
-        return self.tokens.user_counts.item(place) > 0
-
-    def read_text(self, place: int) -> str:
-        """Return what the user's side of a candidate says, in the vocabulary's spelling.
-
-        Args:
-            place: Index of the candidate among those that have tokens.
-        """
-        start = self.tokens.starts.item(place)
-        return self._spell(start, start + self.tokens.user_counts.item(place))
-
-    def read_sentence(self, place: int) -> str:
-        """Return the clause of the user's side nearest to the question, and those beside it.
-
-        Args:
-            place: Index of the candidate among those that have tokens; the user says something.
+            places: Indexes among the candidates that have tokens; the user says something in each.
         """
         tokens, vocabulary = self.tokens, self.question.vocabulary
-        first = tokens.starts.item(place)
-        last = first + tokens.user_counts.item(place)
-        pieces = tokens.pieces[first:last]
-        is_end = vocabulary.mask(CLAUSE_ENDS)[pieces]
-        # The mark within a number, as in "1,200" or "0.6.2", ends nothing.
-        is_digit = vocabulary.are_numbers[pieces]
-        is_end[1:-1] &= ~(is_digit[:-2] & is_digit[2:])
-        starts = [0]
-        for index in np.flatnonzero(is_end).tolist():
-            if index + 1 - starts[-1] >= SHORTEST_CLAUSE and index + 1 < len(pieces):
-                starts.append(index + 1)
-        nearest = np.maximum.reduceat(self._near[first:last], starts, axis=0)
-        best = int((nearest.astype(np.float64) @ self.shares).argmax())
-        start = first + starts[max(best - 1, 0)]
-        end = first + [*starts, len(pieces)][min(best + 2, len(starts))]
-        return self._spell(start, end)
-
-    def _spell(self, start: int, end: int) -> str:
-        """Return the text of some tokens."""
-        numbers: list[int] = self.tokens.pieces[start:end].tolist()
-        text = " ".join([self.question.vocabulary[number] for number in numbers])
-        # Pieces of a word, parts around an apostrophe and parts of a number belong together.
-        text = text.replace(" ##", "").replace(" ' ", "'")
-        return _IN_NUMBER.sub(r"\1", text)
+        are_ends, are_numbers = vocabulary.mask(CLAUSE_ENDS), vocabulary.are_numbers
+        texts: list[tuple[str, str]] = []
+        for place in places:
+            first = tokens.starts.item(place)
+            last = first + tokens.user_counts.item(place)
+            pieces = tokens.pieces[first:last]
+            is_end = are_ends[pieces]
+            # The mark within a number, as in "1,200" or "0.6.2", ends nothing.
+            is_digit = are_numbers[pieces]
+            is_end[1:-1] &= ~(is_digit[:-2] & is_digit[2:])
+            starts = [0]
+            for index in np.flatnonzero(is_end).tolist():
+                if index + 1 - starts[-1] >= SHORTEST_CLAUSE and index + 1 < len(pieces):
+                    starts.append(index + 1)
+            nearest = np.maximum.reduceat(self._near[first:last], starts, axis=0)
+            best = int((nearest.astype(np.float64) @ self.shares).argmax())
+            words = vocabulary.spell(pieces.tolist())
+            end = [*starts, len(pieces)][min(best + 2, len(starts))]
+            near = words[starts[max(best - 1, 0)] : end]
+            texts.append((_join_words(words), _join_words(near)))
+        return texts
 
     def by_speaker(self, sides: NDArray[np.int64]) -> tuple[Values, Values]:
         """Return the same of a speaker's side, (m,), and of the side beside it, (m,).
@@ -718,6 +720,7 @@ class Comparison:
             return ()
         words, first = self._words, self.tokens.starts.item(place)
         last = first + self.tokens.counts.item(place)
+        pieces = self.question.vocabulary.spell(self.tokens.pieces[first:last].tolist())
         nearest = self._near[first:last, words.weightiest].argmax(axis=0).tolist()
         weighted = self.nearest[place].astype(np.float64) * self.shares
         similarities = (np.add.reduceat(weighted, words.starts) / words.shares).tolist()
@@ -725,7 +728,7 @@ class Comparison:
             [
                 WordMatch(
                     asked=word,
-                    met=self._spell_word(first, last, first + token),
+                    met=_whole_word(pieces, token),
                     similarity=similarity,
                     share=share,
                 )
@@ -748,17 +751,6 @@ class Comparison:
             shares=np.add.reduceat(self.shares, starts),
             weightiest=[max(span, key=self.shares.__getitem__) for span in spans],
         )
-
-    def _spell_word(self, first: int, last: int, token: int) -> str:
-        """Return the whole word that a token between `first` and `last` is a piece of."""
-        vocabulary, pieces = self.question.vocabulary, self.tokens.pieces
-        start, end = token, token + 1
-        while start > first and vocabulary[pieces.item(start)].startswith("##"):
-            start -= 1
-        while end < last and vocabulary[pieces.item(end)].startswith("##"):
-            end += 1
-        numbers: list[int] = pieces[start:end].tolist()
-        return _join_pieces([vocabulary[number] for number in numbers])
 
     def _place_of(self, row: int) -> int | None:
         """Return the index of a candidate among those that have tokens, None if it has none."""
@@ -821,5 +813,21 @@ def rows_alone(columns: int, depth: int) -> int:
     return max(1, MOST_ALONE // max(1, columns * depth))
 
 
+def _whole_word(pieces: Sequence[str], token: int) -> str:
+    """Return the whole word that a token is a piece of."""
+    start, end = token, token + 1
+    while start and pieces[start].startswith("##"):
+        start -= 1
+    while end < len(pieces) and pieces[end].startswith("##"):
+        end += 1
+    return _join_pieces(pieces[start:end])
+
+
 def _join_pieces(pieces: Sequence[str]) -> str:
     return "".join([piece.removeprefix("##") for piece in pieces])
+
+
+def _join_words(pieces: Sequence[str]) -> str:
+    # Pieces of a word, parts around an apostrophe and parts of a number belong together.
+    text = " ".join(pieces).replace(" ##", "").replace(" ' ", "'")
+    return _IN_NUMBER.sub(r"\1", text)

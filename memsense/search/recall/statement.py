@@ -106,22 +106,6 @@ class Shape:
     hides_expired: bool = True
     lookups: bool = False
 
-    def __post_init__(self) -> None:
-        if unknown := set(self.filters) - set(CONDITIONS):
-            raise ConfigurationError(
-                f"there is no filter {', '.join(sorted(unknown))}; known: {', '.join(CONDITIONS)}"
-            )
-        if unknown := set(self.optional) - set(OPTIONAL_ROUTES):
-            raise ConfigurationError(
-                f"there is no optional route {', '.join(sorted(unknown))};"
-                f" known: {', '.join(OPTIONAL_ROUTES)}"
-            )
-        if unknown := set(self.silent) - set(VECTOR_ROUTES):
-            raise ConfigurationError(
-                f"there is no vector route {', '.join(sorted(unknown))};"
-                f" known: {', '.join(VECTOR_ROUTES)}"
-            )
-
     @property
     def indexed(self) -> Indexed | None:
         """Return the memory whose HNSW indexes are used, None if the search is exact."""
@@ -182,6 +166,15 @@ def _join(steps: Iterable[str], shape: Shape) -> str:
 
 def compose(shape: Shape) -> Iterator[str]:
     """Yield every CTE of the statement, in the order of computation."""
+    for kind, names, choices in (
+        ("filter", shape.filters, CONDITIONS),
+        ("optional route", shape.optional, OPTIONAL_ROUTES),
+        ("vector route", shape.silent, VECTOR_ROUTES),
+    ):
+        if unknown := set(names) - set(choices):
+            raise ConfigurationError(
+                f"there is no {kind} {', '.join(sorted(unknown))}; known: {', '.join(choices)}"
+            )
     yield _part("scope", whose=_part(f"whose_{_scope_kind(shape)}"))
     yield _part("statistics", shape)
     yield _part("question")
