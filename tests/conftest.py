@@ -24,7 +24,7 @@ from memsense.db.embedded import EmbeddedServer
 
 sys.path.append(str(Path(__file__).parent))  # the modules beside this one
 
-from servers import TestServer, with_database
+from servers import TestServer, empty_database, with_database
 from statements import Recorder
 
 IMAGE = "pgvector/pgvector:pg18"
@@ -251,6 +251,17 @@ def shared_database_url(server: TestServer, template_database: str) -> Generator
     """Yield the URL of a migrated database that stays empty: its tests roll back."""
     with server.new_database(template_database) as url:
         yield url
+
+
+@pytest.fixture
+def emptied_database_url(server: TestServer, shared_database_url: str) -> Generator[str]:
+    """Yield the URL of a migrated, empty database, which is emptied after the test.
+
+    It takes a fifth of the time of a database of the test's own.
+    """
+    yield shared_database_url
+    with psycopg.connect(shared_database_url, autocommit=True) as conn:
+        empty_database(conn, is_cluster=server.is_cluster)
 
 
 @pytest.fixture

@@ -22,6 +22,12 @@ sys.path += [str(HERE), str(HERE.parent / "sql")]
 
 
 @pytest.fixture
+def database_url(emptied_database_url: str) -> str:
+    """Return the URL of a migrated, empty database. Tests may write: it is emptied afterwards."""
+    return emptied_database_url
+
+
+@pytest.fixture
 def serve(database_url: str) -> Generator["Serve"]:
     """Makes servers over the test's database; each asks for keys unless told otherwise."""
     from embedders import HashingEmbedder
