@@ -1,15 +1,20 @@
-"""The workflow of tests makes what the Makefile has, on each Python that memsense supports."""
+"""Files of .github: the workflow of tests, forms of issues, updates of dependencies."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
+
+from memsense.cli import app
 
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
+FORMS = sorted(path.name for path in GITHUB.glob("ISSUE_TEMPLATE/*.yml") if path.stem != "config")
 
 
 def read(name: str) -> str:
@@ -97,3 +102,56 @@ def test_a_server_that_the_tests_are_given_is_a_service_of_its_version() -> None
         assert service["image"] == f"pgvector/pgvector:pg{version}"
         [port] = re.findall(r"localhost:(\d+)/", url)
         assert service["ports"] == [f"{port}:5432"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_of_an_issue_has_named_fields_of_known_types(name: str) -> None:
+    form = parse(f".github/ISSUE_TEMPLATE/{name}")
+    assert form.keys() == {"name", "description", "labels", "body"}
+    fields = [item for item in form["body"] if item["type"] != "markdown"]
+    assert {item["type"] for item in fields} <= {"input", "textarea", "dropdown"}
+    assert len({item["id"] for item in fields}) == len(fields)
+    assert len({item["attributes"]["label"] for item in fields}) == len(fields)
+    assert any(item.get("validations", {}).get("required") for item in fields)
+    for item in fields:
+        assert bool(item["attributes"].get("options")) is (item["type"] == "dropdown")
+        # A rendered field takes no files.
+        attaches = "Attach" in item["attributes"].get("description", "")
+        assert not (attaches and "render" in item["attributes"])
+
+
+def test_forms_and_config_are_all_there_and_a_log_is_asked_for_without_private_content() -> None:
+    assert FORMS == ["bug.yml", "format.yml", "question.yml"]
+    assert parse(".github/ISSUE_TEMPLATE/config.yml") == {"blank_issues_enabled": False}
+    assert "no private content" in read(".github/ISSUE_TEMPLATE/format.yml")
+    assert "CHANGELOG.md" in read(".github/PULL_REQUEST_TEMPLATE.md")
+
+
+def test_templates_name_files_targets_and_commands_that_are_there() -> None:
+    paths = [path for path in GITHUB.rglob("*") if path.suffix in {".yml", ".md"}]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    files = re.findall(r"(?<![\w/.])((?:docs/[\w/-]+|[A-Z]+)\.md)", text)
+    assert {"SECURITY.md", "CHANGELOG.md", "docs/guides/mappings.md"} <= {*files}
+    assert [name for name in files if not (ROOT / name).is_file()] == []
+    assert {*re.findall(r"`make ([a-z-]+)`", text)} <= TARGETS
+    root: Any = typer.main.get_command(app.root)
+    commands = [shlex.split(command) for command in re.findall(r"`memsense ([^`]+)`", text)]
+    assert ["ingest", "FILE", "--audit"] in commands
+    for name, *words in commands:
+        command = root.get_command(None, name) if name in app.COMMANDS else root
+        options = {option for param in command.params for option in param.opts}
+        named = {word for word in (name, *words) if word.startswith("-")}
+        assert name in app.COMMANDS or name in named
+        assert named <= options
+
+
+def test_updates_are_looked_for_wherever_versions_are_pinned() -> None:
+    updates = parse(".github/dependabot.yml")["updates"]
+    folders = {
+        item["package-ecosystem"]: item.get("directories") or [item["directory"]]
+        for item in updates
+    }
+    assert folders.keys() == {"pip", "github-actions", "npm"}
+    packages = sorted((ROOT / "tests" / "npm").glob("*/package.json"))
+    assert packages
+    assert folders["npm"] == [f"/{path.parent.relative_to(ROOT).as_posix()}" for path in packages]
