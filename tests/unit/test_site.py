@@ -44,6 +44,31 @@ def test_every_page_stands_once_in_the_navigation() -> None:
     assert sorted(listed) == sorted(written)
 
 
+def test_a_decision_has_its_four_parts_and_its_row_in_the_index() -> None:
+    index = (SITE / "decisions" / "index.md").read_text(encoding="utf-8")
+    pages = [path for path in sorted((SITE / "decisions").glob("*.md")) if path.stem != "index"]
+    assert sorted(re.findall(r"^\| \[[^]]+\]\(([\w-]+)\.md\)", index, re.MULTILINE)) == [
+        path.stem for path in pages
+    ]
+    for page in pages:
+        headings = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert headings == [
+            "Context",
+            "Decision",
+            "Consequences",
+            "What was measured or tried",
+        ], page.name
+
+
+def test_a_decision_names_files_that_are_there() -> None:
+    for page in (SITE / "decisions").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        named = re.findall(r"`((?:memsense|sql|tests|tools|benchmarks)/[\w/.*-]+)`", text)
+        missing = [name for name in named if not list(ROOT.glob(name.rstrip("/")))]
+        # The wheel's own folder.
+        assert [name for name in missing if name != "memsense/_sql"] == [], page.name
+
+
 def test_a_page_that_a_source_names_is_there_with_its_heading() -> None:
     missing: list[str] = []
     for source in filter(Path.is_file, SOURCES):
