@@ -71,7 +71,7 @@ test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, no clocks
 test-rest: setup-all  ## run a short form of the other tests: processes, agent frameworks, MCP, browser, faults
 	$(PYTEST) tests/acceptance tests/integrations tests/npm tests/browser tests/faults
 
-test-timing: setup-dev  ## run the tests that measure time, one after the other, where nothing else runs
+test-timing: setup-all  ## run the tests that measure time, one after the other, where nothing else runs
 	$(BIN)/pytest --all tests/timing
 
 SERVER_SUITES ?= tests/sql tests/server tests/migrations

@@ -77,6 +77,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("random" if config.getoption("--all") else "fixed")
 
 
+@pytest.fixture
+def is_long(pytestconfig: pytest.Config) -> bool:
+    """Return whether the test runs in its long form, with `--all`."""
+    return bool(pytestconfig.getoption("--all"))
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if run_directory := config.stash.get(RUN_DIRECTORY, None):
         run_directory.remove()

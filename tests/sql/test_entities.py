@@ -313,6 +313,7 @@ def test_the_command_lists_shows_and_rebuilds(memory: MemSense, database_url: st
 def test_the_picture_of_a_neighbourhood_is_drawn(
     memory: MemSense, database_url: str, tmp_path: Path, ending: str
 ) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: make setup-all")
     add(memory, 0, "I saw Ada in Lisbon for $5, and Maria Silva too")
     picture = tmp_path / f"lisbon.{ending}"
     done = run(database_url, "show", "Lisbon", "--all-users", "--picture", str(picture))
@@ -333,6 +334,7 @@ def test_a_picture_of_another_kind_or_without_its_libraries_is_refused(
 ) -> None:
     from memsense.graph import picture
 
+    pytest.importorskip("matplotlib", reason="needs matplotlib: make setup-all")
     add(memory, 0, "I saw Ada in Lisbon")
     with pytest.raises(InvalidInputError, match="svg or .png"):
         picture.draw_neighbourhood(tmp_path / "a.gif", memory.entities.get("Ada", all_users=True))

@@ -17,6 +17,8 @@ from memsense.errors import EmbeddingError, ModelMismatchError
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import VECTOR_ROUTES
 
+pytest.importorskip("openai", reason="needs openai: make setup-all")
+
 OpenMemory = Callable[..., MemSense]
 
 MODEL = HashingEmbedder()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from memsense.write.exported import ExportedChunk
 OpenMemory = Callable[..., MemSense]
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
 DIMENSION = 48
+
+needs_pyarrow = pytest.mark.skipif(
+    find_spec("pyarrow") is None, reason="needs pyarrow: make setup-all"
+)
 
 
 def fill(memory: MemSense) -> None:
@@ -60,6 +65,7 @@ def as_line(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, [], {})}
 
 
+@needs_pyarrow
 @pytest.mark.parametrize("vectors", [False, True])
 def test_parquet_holds_what_the_lines_hold(
     memory: MemSense, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: bool
@@ -105,6 +111,7 @@ def test_the_columns_are_documented() -> None:
     assert [name for name in names if f"`{name}`" not in text] == []
 
 
+@needs_pyarrow
 def test_parquet_is_not_imported_and_the_error_says_what_is(
     memory: MemSense, tmp_path: Path
 ) -> None:
@@ -115,6 +122,7 @@ def test_parquet_is_not_imported_and_the_error_says_what_is(
         memory.import_from(path)
 
 
+@needs_pyarrow
 def test_an_export_that_breaks_off_leaves_what_was_there(
     memory: MemSense, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +141,7 @@ def test_an_export_that_breaks_off_leaves_what_was_there(
     assert path.read_bytes() == before
 
 
+@needs_pyarrow
 def test_a_place_that_cannot_be_written_is_named(memory: MemSense, tmp_path: Path) -> None:
     fill(memory)
     with pytest.raises(IngestError, match="missing"):

@@ -12,10 +12,10 @@ from memsense.search.profiles import PROFILES
 OpenMemory = Callable[..., MemSense]
 
 
-def test_200_random_searches_are_reproduced_exactly(memory: MemSense) -> None:
+def test_random_searches_are_reproduced_exactly(memory: MemSense, is_long: bool) -> None:
     fill(memory)
     fill(memory, user_id="bob", sessions=4, mode="turn")
-    for asked in random_searches(200, seed=21):
+    for asked in random_searches(200 if is_long else 80, seed=21):
         result = memory.search(asked.question, **asked.options, trace=True)
         found = memory.traces.replay(result.trace_id or "")
         assert found.is_unchanged

@@ -5,18 +5,22 @@ pasted text, and blocks all other threads of the process.
 """
 
 import ast
+import pkgutil
 import random
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from attacks import attacks
 from growth import LINEAR, growth
-from sources import modules, source_of
+
+import memsense
 
 WAYS: dict[str, Callable[[re.Pattern[str], str], object]] = {
     "match": lambda pattern, text: pattern.match(text),
@@ -32,6 +36,12 @@ PARTS = 10
 
 UNTOLD = {"match", "search"}
 """How a pattern is used that is handed to functions."""
+
+
+def modules() -> Iterator[ModuleType]:
+    found = pkgutil.walk_packages(memsense.__path__, "memsense.")
+    names = ["memsense", *(module.name for module in found)]
+    return (import_module(name) for name in names if not name.endswith("__main__"))
 
 
 def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
@@ -87,6 +97,10 @@ class Uses(ast.NodeVisitor):
             for owner in (name, *self.owners.get(name, ())):
                 if method in WAY_OF:
                     yield self.origins.get(owner, f"{self.module}.{owner}"), WAY_OF[method]
+
+
+def source_of(module: ModuleType) -> str:
+    return Path(module.__file__ or "").read_text(encoding="utf-8")
 
 
 def used_patterns() -> list[tuple[str, re.Pattern[str], set[str]]]:

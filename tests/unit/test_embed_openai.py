@@ -13,6 +13,8 @@ from memsense.config import load_settings
 from memsense.embed import OpenAIEmbedder
 from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputError
 
+pytest.importorskip("openai", reason="needs openai: make setup-all")
+
 Answer = tuple[int, Any]
 Respond = Callable[[int, dict[str, Any]], Answer]
 

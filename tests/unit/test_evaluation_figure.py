@@ -10,6 +10,8 @@ from memsense.errors import ConfigurationError, EvaluationError
 from memsense.evaluation import QuestionResult
 from memsense.evaluation.figure import draw_recall, session_curve, turn_curve
 
+pytest.importorskip("matplotlib", reason="needs matplotlib: make setup-all")
+
 NOTHING: list[dict[str, list[QuestionResult]]] = [{}, {"balanced": []}]
 
 
