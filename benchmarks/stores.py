@@ -16,8 +16,8 @@ from benchmarks.statements import statement
 from memsense import store
 from memsense.db import Pool, migrate, open_pool, transaction
 from memsense.db.connection import Connection
+from memsense.draft.vectors import BatchVectors, list_chunks
 from memsense.types import SessionWrite
-from memsense.write.vectors import BatchVectors, list_chunks
 
 NAMESPACE = "bench"
 TENANT = "bench"

@@ -29,7 +29,7 @@ from memsense import MemSense, store
 from memsense.db import Pool, open_pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
-from memsense.write.vectors import BatchVectors, list_chunks
+from memsense.draft.vectors import BatchVectors, list_chunks
 
 USER = "ada"
 FIRST = 200_000

@@ -33,7 +33,7 @@ from memsense.evaluation import gold_set, read_beam, read_locomo
 from memsense.store import find_tenant
 from memsense.store.scopes import Scope, fetch_namespace
 from memsense.store.supersession import find_pairs
-from memsense.write.supersession import THRESHOLD, WEIGHTS, Evidence
+from memsense.draft.supersession import THRESHOLD, WEIGHTS, Evidence
 
 Values = NDArray[np.float64]
 

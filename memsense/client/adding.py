@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from memsense.client.context import Context
 from memsense.client.writes import SessionInput
+from memsense.draft.drafting import Annotations, Drafter
+from memsense.draft.messages import read_messages
 from memsense.errors import InvalidInputError
 from memsense.inputs import AsList, Checker, Id, shorten
 from memsense.types import IngestMode
-from memsense.write.drafting import Annotations, Drafter
-from memsense.write.messages import read_messages
 
 
 class _SessionItem(Annotations):

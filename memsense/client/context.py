@@ -30,9 +30,9 @@ from memsense.types import EmbedWhen, SessionDraft
 if TYPE_CHECKING:
     from memsense.client.metering import CallMeter
     from memsense.client.place import Place
+    from memsense.draft.facets import FacetTagger
+    from memsense.draft.vectors import BatchVectors, EmbedderBackoff, VectorSpace
     from memsense.graph.extraction import EntityExtractor
-    from memsense.write.facets import FacetTagger
-    from memsense.write.vectors import BatchVectors, EmbedderBackoff, VectorSpace
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class Context:
 
         `when` says when to compute them; default: the setting `embed`.
         """
-        from memsense.write.vectors import BatchVectors
+        from memsense.draft.vectors import BatchVectors
 
         return BatchVectors(
             self.embedder,
@@ -206,7 +206,7 @@ class Context:
 
     @cached_property
     def _backoff(self) -> "EmbedderBackoff":
-        from memsense.write.vectors import EmbedderBackoff
+        from memsense.draft.vectors import EmbedderBackoff
 
         return EmbedderBackoff()
 

@@ -15,13 +15,13 @@ from memsense.client.writes import Writes
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.vectors import BatchVectors
 from memsense.embed import Embedder
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import Limit, Name, about, whole_number, with_attributes
 from memsense.store import indexes, models
 from memsense.store.models import KnownModel
 from memsense.types import EmbeddingModel, JsonValue
-from memsense.write.vectors import BatchVectors
 
 if TYPE_CHECKING:
     from memsense.explain.replay import Replay

@@ -15,13 +15,13 @@ from memsense.client.writes import Writes
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.messages import read_form
 from memsense.errors import NotFoundError
 from memsense.inputs import AsList, Limit, about
 from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
 from memsense.store import Namespace, items
 from memsense.store.items import Collection, Item, PutItem
 from memsense.types import Conversation, Message
-from memsense.write.messages import read_form
 
 LATEST = 100
 """Number of latest items in which the last exchange is looked for."""
@@ -211,8 +211,8 @@ class HistoriesResource:
         self, session: "_Session", messages: Sequence[Message], change: "_Change"
     ) -> None:
         """Store messages as memories, by their ids, in one transaction with the change."""
-        from memsense.write.drafting import Annotations, Drafter
-        from memsense.write.vectors import list_chunks
+        from memsense.draft.drafting import Annotations, Drafter
+        from memsense.draft.vectors import list_chunks
 
         conversation = Conversation(
             session_id=session.session_id,

@@ -9,13 +9,13 @@ from memsense.client.writes import Writes
 from memsense.db import run_autocommit, transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.vectors import BatchVectors
 from memsense.errors import ConfigurationError
 from memsense.inputs import Id, Name, about
 from memsense.store.by_user import work_by_user
 from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
 from memsense.store.supersession import link_memory
-from memsense.write.vectors import BatchVectors
 
 
 class IndexesResource:

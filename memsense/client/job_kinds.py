@@ -13,6 +13,7 @@ from memsense import store
 from memsense.client.context import Context
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.draft.vectors import BatchVectors
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import (
     ConnectionFailedError,
@@ -40,7 +41,6 @@ from memsense.store.models import enqueue_lacking
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Unembedded, embed_left, fetch_unembedded
 from memsense.types import EmbeddingModel
-from memsense.write.vectors import BatchVectors
 
 PROBE = "Is anybody there?"
 """Text that tells an embedder that is down from a text that can't be embedded."""

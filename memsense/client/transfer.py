@@ -15,6 +15,17 @@ from memsense.client.context import Context
 from memsense.client.parquet import ParquetExport, is_parquet, open_parquet, refuse_parquet
 from memsense.db import run_read, run_transaction, transaction
 from memsense.db.connection import Connection
+from memsense.draft.exported import (
+    ExportedChunk,
+    ExportedUser,
+    Header,
+    Line,
+    format_line,
+    read_lines,
+)
+from memsense.draft.ingest_run import read_paths
+from memsense.draft.redacting import clean_chunk
+from memsense.draft.vectors import ChunkTexts
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import shorten
 from memsense.search.settings import plan_import
@@ -27,17 +38,6 @@ from memsense.store.importing import (
 )
 from memsense.store.settings import lock_settings, write_changes
 from memsense.types import ExchangeDraft, SessionDraft
-from memsense.write.exported import (
-    ExportedChunk,
-    ExportedUser,
-    Header,
-    Line,
-    format_line,
-    read_lines,
-)
-from memsense.write.ingest_run import read_paths
-from memsense.write.redacting import clean_chunk
-from memsense.write.vectors import ChunkTexts
 
 Place = str | Path | IO[Any]
 """A file by its path, or an open one."""

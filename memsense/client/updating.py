@@ -12,13 +12,13 @@ from memsense.client.context import Context, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_read
 from memsense.db.connection import Connection
+from memsense.draft.expiry import check_expiry
 from memsense.errors import InvalidInputError
 from memsense.inputs import Checker, Text, mapping_of
 from memsense.store.keys import WriteKey, write_once
 from memsense.store.updating import Update, draft_update, plan_update, write_update
 from memsense.store.versions import Version, list_versions
 from memsense.types import Chunk, ChunkDraft, ExchangeDraft, SessionDraft
-from memsense.write.expiry import check_expiry
 
 SIDES = ("user", "assistant")
 

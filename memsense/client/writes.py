@@ -13,6 +13,7 @@ from memsense.client.context import Context
 from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
 from memsense.db.connection import Connection
+from memsense.draft.vectors import LATER, BatchVectors, list_chunks
 from memsense.errors import ConflictError
 from memsense.store.awaiting import OutdatedDraftError, find_awaiting
 from memsense.store.keys import WriteKey, write_once
@@ -25,10 +26,9 @@ from memsense.types import (
     SessionDraft,
     SessionWrite,
 )
-from memsense.write.vectors import LATER, BatchVectors, list_chunks
 
 if TYPE_CHECKING:
-    from memsense.write.drafting import Drafter
+    from memsense.draft.drafting import Drafter
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ class Writes:
         self, session: SessionInput, draft: SessionDraft, joined: psycopg.Connection | None
     ) -> SessionDraft:
         """Return the draft, merged with the stored exchange that it answers, if there is one."""
-        from memsense.write.completing import complete_exchange, starts_with_answer
+        from memsense.draft.completing import complete_exchange, starts_with_answer
 
         if not starts_with_answer(session.conversation, draft):
             return draft
