@@ -11,7 +11,6 @@ from memsense.client.context import Context
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
 from memsense.client.verbs import Memory
-from memsense.client.writes import Writes
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -137,9 +136,8 @@ class ModelsResource:
     Until a model is dropped, each write makes its vectors too, so that both can be searched with.
     """
 
-    def __init__(self, context: Context, writes: Writes) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._writes = writes
 
     def status(self) -> Sequence[ModelStatus]:
         """Return the namespace's models, the one in use first; counts everything stored."""

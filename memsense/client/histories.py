@@ -11,7 +11,6 @@ from pydantic import InstanceOf
 
 from memsense.client.context import Context
 from memsense.client.erasing import Erasing
-from memsense.client.writes import Writes
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -80,7 +79,6 @@ class HistoriesResource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._writes = Writes(context)
 
     @takes
     def append(
@@ -211,6 +209,7 @@ class HistoriesResource:
         self, session: "_Session", messages: Sequence[Message], change: "_Change"
     ) -> None:
         """Store messages as memories, by their ids, in one transaction with the change."""
+        from memsense.client.writing import Writes
         from memsense.draft.drafting import Annotations, Drafter
         from memsense.draft.vectors import list_chunks
 
@@ -228,8 +227,9 @@ class HistoriesResource:
         )
         draft = drafter.draft(conversation, session.user_id)
         vectors = self._context.batch_vectors()
-        vectors.prepare(list_chunks([self._writes.select_missing(draft)]))
-        self._writes.write_beside(
+        writes = Writes(self._context)
+        vectors.prepare(list_chunks([writes.select_missing(draft)]))
+        writes.write_beside(
             draft, vectors, lambda it, namespace: change(it, session.place(namespace))
         )
 

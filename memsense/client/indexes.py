@@ -1,11 +1,10 @@
 """`memory.indexes`: HNSW indexes of large memories, and rebuilding the text index."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from memsense import store
 from memsense.client.context import Context
-from memsense.client.writes import Writes
 from memsense.db import run_autocommit, transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -17,11 +16,14 @@ from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
 from memsense.store.supersession import link_memory
 
+if TYPE_CHECKING:
+    from memsense.client.writing import Writes
+
 
 class IndexesResource:
     """Builder of indexes, token vectors and session chunks while searches go on."""
 
-    def __init__(self, context: Context, writes: Writes) -> None:
+    def __init__(self, context: Context, writes: "Writes") -> None:
         self._context = context
         self._writes = writes
 

@@ -242,7 +242,7 @@ class MemSense(Memory):
         """Embedding models: add another one, compare, switch to it and back."""
         from memsense.client.embedding_models import ModelsResource
 
-        return ModelsResource(self._context, self._writes)
+        return ModelsResource(self._context)
 
     @cached_property
     def indexes(self) -> "IndexesResource":

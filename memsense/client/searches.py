@@ -29,7 +29,7 @@ from memsense.store.past import fetch_kept_since, find_scope_then
 from memsense.types import EmbeddingModel, Note
 
 if TYPE_CHECKING:
-    from memsense.client.writes import Writes
+    from memsense.client.writing import Writes
     from memsense.explain.why_not import Verdict
 
 

@@ -111,7 +111,7 @@ if TYPE_CHECKING:
     from memsense.client.traces import TracesResource
     from memsense.client.transfer import ExportReport, ImportReport, Place, Transfer
     from memsense.client.updating import Updating
-    from memsense.client.writes import Writes
+    from memsense.client.writing import Writes
     from memsense.draft.drafting import Annotations
     from memsense.draft.ingest_run import IngestReport
     from memsense.explain.why_not import Verdict
@@ -212,7 +212,7 @@ class Memory:
 
     @cached_property
     def _writes(self) -> "Writes":
-        from memsense.client.writes import Writes
+        from memsense.client.writing import Writes
 
         return Writes(self._context)
 
@@ -330,7 +330,7 @@ class Memory:
             EmbeddingError: If `embed` is "strict" and the embedder fails.
             QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
-        from memsense.client.adding import read_session
+        from memsense.client.writing import read_session
         from memsense.draft.drafting import Annotations
 
         annotations = Annotations.of(
@@ -390,7 +390,7 @@ class Memory:
             QuotaExceededError: If a user would have more exchanges than the namespace allows.
                 Nothing is stored.
         """
-        from memsense.client.adding import read_sessions
+        from memsense.client.writing import read_sessions
 
         batch = read_sessions(self._context, sessions, user_id, redact)
         if not batch:

@@ -1,9 +1,10 @@
-"""Writes of drafts: each session in a transaction of its own, or within the caller's."""
+"""Writes of messages: read, cut into drafts and stored, in one transaction or the caller's."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import psycopg
 
@@ -13,8 +14,11 @@ from memsense.client.context import Context
 from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
 from memsense.db.connection import Connection
+from memsense.draft.drafting import Annotations, Drafter
+from memsense.draft.messages import read_messages
 from memsense.draft.vectors import LATER, BatchVectors, list_chunks
-from memsense.errors import ConflictError
+from memsense.errors import ConflictError, InvalidInputError
+from memsense.inputs import AsList, Checker, Id, shorten
 from memsense.store.awaiting import OutdatedDraftError, find_awaiting
 from memsense.store.keys import WriteKey, write_once
 from memsense.text.secrets import summary
@@ -23,12 +27,10 @@ from memsense.types import (
     Chunk,
     Conversation,
     EmbedWhen,
+    IngestMode,
     SessionDraft,
     SessionWrite,
 )
-
-if TYPE_CHECKING:
-    from memsense.draft.drafting import Drafter
 
 T = TypeVar("T")
 
@@ -43,9 +45,90 @@ class SessionInput(NamedTuple):
     """
 
     conversation: Conversation
-    drafter: "Drafter"
+    drafter: Drafter
     user_id: str
     is_named: bool = True
+
+
+class _SessionItem(Annotations):
+    """One session of `add_many`: the keywords of `add` that belong to a session."""
+
+    messages: Any
+    session_id: Id | None = None
+    user_id: Id | None = None
+    mode: IngestMode = "turn"
+
+
+_read_items = Checker(Annotated[list[Mapping[str, Any]], AsList], "sessions")
+
+
+def read_session(
+    context: Context,
+    messages: object,
+    *,
+    user_id: str,
+    session_id: str | None,
+    mode: IngestMode,
+    annotations: Annotations,
+    redact: bool | None = None,
+) -> SessionInput:
+    """Return one session's messages, ready to be stored; those without a time are said now.
+
+    Without a `session_id`, the session is the day of the first message.
+
+    Raises InvalidInputError for a message that can't be used.
+    """
+    conversation = read_messages(messages, session_id=session_id, now=datetime.now(UTC))
+    drafter = Drafter(
+        tagger=context.tagger,
+        mode=mode,
+        ledger=False,
+        redacts=context.redacts(logs=False, choice=redact),
+        annotations=annotations,
+    )
+    return SessionInput(conversation, drafter, user_id, is_named=session_id is not None)
+
+
+def read_sessions(
+    context: Context,
+    sessions: Iterable[Mapping[str, object]],
+    user_id: str | None,
+    redact: bool | None = None,
+) -> list[SessionInput]:
+    """Return several sessions, ready to be stored; `user_id` owns those that name no user.
+
+    Raises InvalidInputError, which names the number of the session that can't be used.
+    """
+    places: set[tuple[str, str]] = set()
+    inputs: list[SessionInput] = []
+    for number, fields in enumerate(_read_items(sessions)):
+        try:
+            item = _SessionItem(**fields)
+            owner = item.user_id or user_id
+            if owner is None:
+                missing = "user_id is missing, here and in the call"
+                raise InvalidInputError(missing)  # noqa: TRY301 (its number is added below)
+            session = read_session(
+                context,
+                item.messages,
+                user_id=owner,
+                session_id=item.session_id,
+                mode=item.mode,
+                annotations=item,
+                redact=redact,
+            )
+        except InvalidInputError as error:
+            raise InvalidInputError(f"sessions.{number}: {error}") from None
+        # Two items of one session could complete each other's exchanges in either order.
+        place = session.user_id, session.conversation.session_id
+        if place in places:
+            raise InvalidInputError(
+                f"sessions.{number}: session {shorten(place[1])} of {shorten(place[0])} came"
+                " before: give all of its messages at once, or each session a session_id of its own"
+            )
+        places.add(place)
+        inputs.append(session)
+    return inputs
 
 
 class Writes:
