@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from memsense import store
 from memsense.client.context import Context
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
@@ -20,6 +19,7 @@ from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import Limit, Name, about, whole_number, with_attributes
 from memsense.store import indexes, models
 from memsense.store.models import KnownModel
+from memsense.store.scopes import Namespace
 from memsense.types import EmbeddingModel, JsonValue
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class ModelsResource:
 
     def _insert(
         self,
-        namespace: store.Namespace,
+        namespace: Namespace,
         embedder: Embedder,
         described: Mapping[str, JsonValue],
         *,
@@ -410,7 +410,7 @@ class ModelsResource:
             ],
         )
 
-    def _require(self, connection: Connection) -> store.Namespace:
+    def _require(self, connection: Connection) -> Namespace:
         namespace = self._context.reload_namespace(connection)
         if namespace is None or namespace.in_use is None:
             raise NotFoundError("nothing is stored in this namespace yet")
@@ -447,7 +447,7 @@ class AsyncModelsResource(Facade):
     compare = awaited(ModelsResource.compare)
 
 
-def _read_status(namespace: store.Namespace, connection: Connection) -> list[ModelStatus]:
+def _read_status(namespace: Namespace, connection: Connection) -> list[ModelStatus]:
     statuses: list[ModelStatus] = []
     for model in models.list_models(connection, namespace):
         lacking = models.count_lacking(connection, namespace, model.model)

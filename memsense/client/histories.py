@@ -18,8 +18,9 @@ from memsense.draft.messages import read_form
 from memsense.errors import NotFoundError
 from memsense.inputs import AsList, Limit, about
 from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
-from memsense.store import Namespace, items
+from memsense.store import items
 from memsense.store.items import Collection, Item, PutItem
+from memsense.store.scopes import Namespace
 from memsense.types import Conversation, Message
 
 LATEST = 100

@@ -15,10 +15,11 @@ from memsense.draft.expiry import ALL, SETTING
 from memsense.errors import NotFoundError
 from memsense.inputs import AnyDuration, Name, about, shorten
 from memsense.parameters import Actor
-from memsense.store import Namespace, expiring
+from memsense.store import expiring
 from memsense.store import settings as stored
 from memsense.store.erasing import find_user
 from memsense.store.expiring import Swept
+from memsense.store.scopes import Namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
