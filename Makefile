@@ -154,14 +154,13 @@ lint-layers: setup-dev
 
 lint-generated: setup-dev
 	$(BIN)/python tools/generate.py --check
-	$(BIN)/python tools/reference.py --check
 
-generate: setup-dev  ## write what is made from the public signatures: docstrings, types of the views, reference
+generate: setup-dev  ## write what is made from the public signatures: docstrings, types of the views, options
 	$(BIN)/python tools/generate.py
-	$(BIN)/python tools/reference.py
 
 # Strict: a link to a page or heading that is not there fails.
-docs: $(VENV)/.installed-docs  ## build the site into build/site
+docs: $(VENV)/.installed-docs  ## write the reference and build the site into build/site
+	$(BIN)/python tools/reference.py
 	$(BIN)/zensical build --strict
 
 lint-words: setup-dev

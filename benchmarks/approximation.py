@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks.corpus import Corpus, question_embedder
 from benchmarks.stores import NAMESPACE, open_namespace
-from memsense import store
 from memsense.db import Pool, open_pool, run_read
 from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
@@ -16,6 +15,7 @@ from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
 from memsense.search.search import run_search
+from memsense.store.scopes import KnownScope, Namespace, find_scope
 
 DEPTH = 80
 HITS = 10
@@ -27,8 +27,8 @@ class Setup:
 
     pool: Pool
     corpus: Corpus
-    namespace: store.Namespace
-    known: store.KnownScope
+    namespace: Namespace
+    known: KnownScope
 
 
 def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[str, object]]:
@@ -39,9 +39,7 @@ def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[s
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
     try:
         namespace = run_read(pool, open_namespace)
-        known = run_read(
-            pool, lambda it: store.find_scope(it, namespace.tenant_id, NAMESPACE, user_id)
-        )
+        known = run_read(pool, lambda it: find_scope(it, namespace.tenant_id, NAMESPACE, user_id))
         if known is None or not known.indexed:
             raise ValueError(f"{user_id} is not indexed")
         setup = Setup(pool, corpus, namespace, known)

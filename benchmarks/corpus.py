@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.draft.chunking import exchange_hash
+from memsense.draft.facets import FACETS, Facets, RuleTagger
 from memsense.embed import Embedder, OnnxEmbedder, Vectors
 from memsense.graph.extraction import RuleExtractor
 from memsense.graph.upkeep import EntityUpkeep
 from memsense.ingest import expand_paths, read_source
 from memsense.ingest.report import ReadReport
 from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
-from memsense.write.chunking import exchange_hash
-from memsense.write.facets import FACETS, Facets, RuleTagger
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "memsense" / "data" / "sample_conversation.jsonl"

@@ -19,8 +19,8 @@ from typing import Any, Literal, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
-from memsense.write.facets import FACETS, RULES, Facet, Facets, RuleTagger
-from memsense.write.facets.sentences import split_sentences
+from memsense.draft.facets import FACETS, RULES, Facet, Facets, RuleTagger
+from memsense.draft.facets.sentences import split_sentences
 
 # The labels name sentences by their place and digest: no text of LoCoMo is in this repository.
 LABELS = Path(__file__).parents[1] / "tests" / "quality" / "facet_labels.jsonl"

@@ -13,11 +13,13 @@ from psycopg.rows import TupleRow
 
 from benchmarks.corpus import Corpus, PreparedEmbedder, PreparedSession, generate_sessions
 from benchmarks.statements import statement
-from memsense import store
 from memsense.db import Pool, migrate, open_pool, transaction
 from memsense.db.connection import Connection
+from memsense.draft.vectors import BatchVectors, list_chunks
+from memsense.store import scopes
+from memsense.store.scopes import Namespace, lock_scope
+from memsense.store.writes import write_session
 from memsense.types import SessionWrite
-from memsense.write.vectors import BatchVectors, list_chunks
 
 NAMESPACE = "bench"
 TENANT = "bench"
@@ -97,16 +99,16 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
     vectors.prepare(list_chunks([session.draft]))
     with transaction(pool) as connection:
         namespace = open_namespace(connection)
-        scope = store.lock_scope(
+        scope = lock_scope(
             connection, namespace, session.draft.user_id, followers=(session.upkeep,)
         )
-        return store.write_session(connection, scope, session.draft, vectors)
+        return write_session(connection, scope, session.draft, vectors)
 
 
-def open_namespace(connection: Connection) -> store.Namespace:
+def open_namespace(connection: Connection) -> Namespace:
     """Return the benchmark's namespace; create it if it is new."""
     embedder = PreparedEmbedder()
-    return store.open_namespace(
+    return scopes.open_namespace(
         connection,
         tenant=TENANT,
         name=NAMESPACE,

@@ -25,11 +25,13 @@ import psycopg
 
 from benchmarks import stores
 from benchmarks.corpus import Corpus, PreparedEmbedder, generate_sessions, load_corpus
-from memsense import MemSense, store
+from memsense import MemSense
 from memsense.db import Pool, open_pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
-from memsense.write.vectors import BatchVectors, list_chunks
+from memsense.draft.vectors import BatchVectors, list_chunks
+from memsense.store.scopes import lock_scope
+from memsense.store.writes import write_session
 
 USER = "ada"
 FIRST = 200_000
@@ -94,10 +96,8 @@ class Writer:
                 def write(
                     connection: Connection, vectors: BatchVectors = vectors, piece: Any = piece
                 ) -> None:
-                    scope = store.lock_scope(
-                        connection, self._namespace, USER, followers=(piece.upkeep,)
-                    )
-                    store.write_session(connection, scope, piece.draft, vectors)
+                    scope = lock_scope(connection, self._namespace, USER, followers=(piece.upkeep,))
+                    write_session(connection, scope, piece.draft, vectors)
 
                 self._time(write, is_timed=number >= 0)
 

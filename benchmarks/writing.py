@@ -17,8 +17,8 @@ from benchmarks.stores import TENANT, Filling, write_prepared
 from benchmarks.timing import Timing, summarise, time_calls
 from memsense import MemSense
 from memsense.db import open_pool
+from memsense.draft.facets import RuleTagger
 from memsense.embed import Embedder, OnnxEmbedder
-from memsense.write.facets import RuleTagger
 
 ADDED = 60
 FIRST_ADDED_SESSION = 500_000  # behind the sessions that fill a store

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 from uuid import UUID
 
+from memsense.draft.facets import FACETS
 from memsense.inputs import (
     AnyTime,
     AsList,
@@ -30,7 +31,6 @@ from memsense.inputs import (
     wrong_value,
 )
 from memsense.types import EmbedWhen, IngestMode, MemoryKind
-from memsense.write.facets import FACETS
 
 # Whose memory ------------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ from memsense.declaration import (  # noqa: E402
     shared_text,
 )
 from memsense.graph.resource import Entities  # noqa: E402
-from tools.written import run, write_stale  # noqa: E402
 
 CLASSES = {
     "memsense.client.settings": ["SettingsResource"],
@@ -438,8 +437,17 @@ def _tidy(text: str, target: str) -> str:
 
 
 def generate(*, check: bool) -> list[str]:
-    """Write what is not current, or only find it; return the files' names."""
-    return write_stale(_list_files(), check=check)
+    """Write the files that are not current, or only find them; return their names.
+
+    A file is written before the next one is asked for, which may be made from it.
+    """
+    stale: list[str] = []
+    for path, text in _list_files():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            stale.append(str(path.relative_to(ROOT)))
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    return stale
 
 
 def _list_files() -> Iterator[tuple[Path, str]]:
@@ -450,5 +458,17 @@ def _list_files() -> Iterator[tuple[Path, str]]:
     yield ROOT / "memsense/cli/declared.py", write_cli()
 
 
+def main() -> int:
+    """Run the command, with --check or without; return its exit code."""
+    is_check = "--check" in sys.argv[1:]
+    stale = generate(check=is_check)
+    if is_check and stale:
+        print("not current: " + ", ".join(stale) + "; run 'make generate'")
+        return 1
+    if stale:
+        print("written: " + ", ".join(stale))
+    return 0
+
+
 if __name__ == "__main__":
-    raise SystemExit(run(generate))
+    raise SystemExit(main())

@@ -1,7 +1,6 @@
-"""Write the reference of the site from the declarations: `make generate`.
+"""Write the pages of the reference that the declarations give: part of `make docs`.
 
-    python tools/reference.py          write docs/reference/{python,cli,http,mcp,settings}.md
-    python tools/reference.py --check  exit 1 if one of them is not current (part of `make lint`)
+Git ignores the pages; they are in docs/reference, among those that are written by hand.
 
 - python.md: the public classes and functions, from their signatures and docstrings.
 - cli.md: the commands and their options, from Typer.
@@ -34,10 +33,9 @@ from memsense.declaration import REQUIRED, Parameter, parameters_of, read_argume
 from memsense.mcp.tools import make_tools  # noqa: E402
 from memsense.search.profiles import PROFILES, Profile  # noqa: E402
 from memsense.server import parity  # noqa: E402
-from tools.written import run, write_stale  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
-MARK = "<!-- Written by tools/reference.py: `make generate` renews it. -->"
+MARK = "<!-- Written by tools/reference.py: `make docs` renews it. -->"
 SECTION = re.compile(r"^(Args|Attributes|Returns|Yields|Raises):\n", re.MULTILINE)
 SHIPPED = ("balanced", "memsense", "vector_heavy", "keyword_focused")
 
@@ -249,7 +247,7 @@ def write_http() -> str:
             ),
             "\n".join(rows),
             "## From Python to HTTP",
-            f"<!-- routes: begin -->\n{parity.render_table()}\n<!-- routes: end -->",
+            parity.render_table(),
         ]
     )
 
@@ -344,16 +342,12 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def generate(*, check: bool) -> list[str]:
-    """Write the pages, or only compare them; return the names of those that were not current."""
-    return write_stale(_list_pages(), check=check)
-
-
-def _list_pages() -> Iterator[tuple[Path, str]]:
+def write_pages(folder: Path) -> None:
+    """Write each page into a folder."""
     for name, write in PAGES.items():
         title, _, rest = write().partition("\n")
-        yield FOLDER / f"{name}.md", f"{title}\n\n{MARK}\n{rest}\n"
+        (folder / f"{name}.md").write_text(f"{title}\n\n{MARK}\n{rest}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(generate))
+    write_pages(FOLDER)

@@ -38,7 +38,8 @@ from memsense.search.profiles import BALANCED
 from memsense.search.rank.current import WEIGHTS, Evidence, match_candidates
 from memsense.search.request import SearchRequest
 from memsense.search.search import run_search
-from memsense.store import find_scope, find_tenant
+from memsense.store.scopes import find_scope
+from memsense.store.scopes import find_tenant
 from memsense.store.scopes import fetch_namespace
 
 Values = NDArray[np.float64]

@@ -30,10 +30,10 @@ from benchmarks.true_now import CASES, read_lines
 from memsense.config import load_settings
 from memsense.db import Pool, open_pool, run_read
 from memsense.evaluation import gold_set, read_beam, read_locomo
-from memsense.store import find_tenant
+from memsense.store.scopes import find_tenant
 from memsense.store.scopes import Scope, fetch_namespace
 from memsense.store.supersession import find_pairs
-from memsense.write.supersession import THRESHOLD, WEIGHTS, Evidence
+from memsense.draft.supersession import THRESHOLD, WEIGHTS, Evidence
 
 Values = NDArray[np.float64]
 

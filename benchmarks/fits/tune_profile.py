@@ -37,7 +37,9 @@ from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED, ROUTES, Profile, Route
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, run_search
-from memsense.store import KnownScope, find_scope, find_tenant
+from memsense.store.scopes import KnownScope
+from memsense.store.scopes import find_scope
+from memsense.store.scopes import find_tenant
 from memsense.store.scopes import fetch_namespace
 
 Values = NDArray[np.float64]

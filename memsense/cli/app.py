@@ -78,7 +78,7 @@ COMMANDS = {
     "install": ("memsense.cli.install:install", "Install the MCP server in a coding agent."),
     "hook": ("memsense.cli.hook:hook", "Answer a hook of a coding agent."),
     "mcp": ("memsense.cli.mcp:mcp", "Serve memory to models: the MCP server."),
-    "entities": ("memsense.graph.cli:app", "List and show the entities that memory mentions."),
+    "entities": ("memsense.cli.entities:app", "List and show the entities that memory mentions."),
     "stats": ("memsense.cli.chunks:stats", "Show statistics of each user's memory."),
     "eval": ("memsense.cli.evaluate:app", "Measure recall on questions with known answers."),
     "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),

@@ -14,9 +14,9 @@ from memsense.cli.options import ChunkId, ChunkIds, Output, Selection, help_of, 
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
+from memsense.draft.expiry import has_expired
 from memsense.errors import NotFoundError
 from memsense.types import Chunk
-from memsense.write.expiry import has_expired
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense

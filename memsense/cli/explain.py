@@ -13,8 +13,8 @@ from memsense.cli.options import AsJson, ChunkId, Output, Question, Selection, o
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
 from memsense.cli.target import check_profile, target_of
+from memsense.draft.expiry import has_expired
 from memsense.errors import NotFoundError
-from memsense.write.expiry import has_expired
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense

@@ -21,11 +21,11 @@ from memsense.cli.render import console, plain
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
 from memsense.cli.watching import add_up, check_watchable, watch_logs
+from memsense.draft.drafting import Annotations
+from memsense.draft.ingest_run import IngestReport, NothingIngestedError
 from memsense.errors import IngestError
 from memsense.ingest import DateOrder, ReadOptions
 from memsense.ingest.mapping.format_map import SUFFIX
-from memsense.write.drafting import Annotations
-from memsense.write.ingest_run import IngestReport, NothingIngestedError
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense

@@ -15,6 +15,7 @@ from memsense.cli.options import Output
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table
 from memsense.cli.values import read_choices
+from memsense.draft.ingest_run import IngestReport
 from memsense.errors import IngestError, InvalidInputError
 from memsense.ingest import Reader, find_places
 from memsense.ingest.mapping.format_map import (
@@ -28,7 +29,6 @@ from memsense.ingest.mapping.format_map import (
 )
 from memsense.ingest.places import BY_HAND, SYSTEMS, Place, System, places_of, this_system
 from memsense.ingest.registry import readers
-from memsense.write.ingest_run import IngestReport
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense

@@ -19,7 +19,7 @@ from rich.progress import (
 from memsense.cli.render import console
 
 if TYPE_CHECKING:
-    from memsense.write.ingest_run import IngestReport
+    from memsense.draft.ingest_run import IngestReport
 
 
 class IngestProgress:

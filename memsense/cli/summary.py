@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.render import add_row, plain, table, when
+from memsense.draft.ingest_run import DEFAULT_USER, IngestReport
 from memsense.text.secrets import summary
-from memsense.write.ingest_run import DEFAULT_USER, IngestReport
 
 LISTED_SOURCES = 8
 LISTED_PLACES = 3

@@ -9,9 +9,9 @@ import typer
 from watchfiles import watch
 
 from memsense.cli.exits import EndingSignals, end_when_interrupted
+from memsense.draft.ingest_run import IngestReport
 from memsense.errors import IngestError
 from memsense.ingest import expand_paths
-from memsense.write.ingest_run import IngestReport
 
 DEBOUNCE_MS = 1500
 """Milliseconds without a change after which a file that is being written is read."""

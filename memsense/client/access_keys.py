@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memsense import store
 from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
@@ -17,6 +16,7 @@ from memsense.inputs import AnyTime, AsList, Id, Name, about, shorten
 from memsense.parameters import Actor
 from memsense.store import access
 from memsense.store.access import AccessKey, KeyScope, NewKey
+from memsense.store.scopes import claim_tenant, find_tenant
 
 _Scopes = Annotated[Sequence[KeyScope], AsList, Field(min_length=1)]
 
@@ -68,7 +68,7 @@ class AccessKeysResource:
             )
 
         def insert(connection: Connection) -> NewKey:
-            tenant_id = store.claim_tenant(connection, self._context.settings.tenant)
+            tenant_id = claim_tenant(connection, self._context.settings.tenant)
             created = access.insert_key(
                 connection,
                 tenant_id,
@@ -116,7 +116,7 @@ class AccessKeysResource:
         return revoked
 
     def _find_tenant(self, connection: Connection) -> int | None:
-        return store.find_tenant(connection, self._context.settings.tenant)
+        return find_tenant(connection, self._context.settings.tenant)
 
 
 class AsyncAccessKeysResource(Facade):

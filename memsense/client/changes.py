@@ -9,19 +9,21 @@ from contextlib import contextmanager
 from typing import Any, Literal
 from uuid import uuid4
 
-from memsense import store
 from memsense.client.context import Context
 from memsense.client.spans import traced
 from memsense.db import run_transaction
 from memsense.db.connection import Connection
 from memsense.errors import OutcomeUnknownError
 from memsense.store.keys import WriteKey, write_once
+from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
+from memsense.store.quotas import keep_quota
+from memsense.store.scopes import ChunkPlace, Namespace, find_chunk_scope
 from memsense.types import Status
 
 SCORE_STEP = 0.15
 """Amount by which promote and demote change a memory score."""
 
-Change = Callable[[Connection, store.Namespace, store.ChunkPlace], Any]
+Change = Callable[[Connection, Namespace, ChunkPlace], Any]
 
 
 class Changes:
@@ -38,8 +40,8 @@ class Changes:
         vectors, key = self._context.batch_vectors(), key or _make_key()
         reason = self._context.clean(reason)
 
-        def change(connection: Connection, _: store.Namespace, place: store.ChunkPlace) -> Any:
-            return store.retire(connection, place, status, reason, vectors)
+        def change(connection: Connection, _: Namespace, place: ChunkPlace) -> Any:
+            return retire(connection, place, status, reason, vectors)
 
         arguments = status, chunk_id, reason
         # Forgetting must not wait for an embedding server that is down.
@@ -50,11 +52,9 @@ class Changes:
         vectors, key = self._context.batch_vectors(), key or _make_key()
         reason = self._context.clean(reason)
 
-        def change(
-            connection: Connection, namespace: store.Namespace, place: store.ChunkPlace
-        ) -> Any:
-            restored = store.restore(connection, namespace, place, reason, vectors)
-            store.keep_quota(
+        def change(connection: Connection, namespace: Namespace, place: ChunkPlace) -> Any:
+            restored = restore(connection, namespace, place, reason, vectors)
+            keep_quota(
                 connection,
                 namespace,
                 place.scope,
@@ -72,7 +72,7 @@ class Changes:
         """Raise or lower a chunk's memory score by a step, and return the new score."""
         change = steps * SCORE_STEP
         return self._change(
-            lambda it, _, place: store.change_memory_score(it, place, change),
+            lambda it, _, place: change_memory_score(it, place, change),
             key or _make_key(),
             "score",
             chunk_id,
@@ -91,7 +91,7 @@ class Changes:
         """Store a user's feedback about a hit."""
         question, note = self._context.clean(question), self._context.clean(note)
         self._change(
-            lambda it, _, place: store.record_feedback(it, place, helpful, question, note),
+            lambda it, _, place: record_feedback(it, place, helpful, question, note),
             key or _make_key(),
             "feedback",
             chunk_id,
@@ -106,7 +106,7 @@ class Changes:
 
         def work(connection: Connection) -> Any:
             namespace = self._context.require_namespace(connection)
-            place = store.find_chunk_scope(connection, namespace, chunk_id, followers=followers)
+            place = find_chunk_scope(connection, namespace, chunk_id, followers=followers)
             return write_once(
                 connection,
                 namespace,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memsense import store, telemetry
+from memsense import telemetry
 from memsense.client.embedders import Embedders
 from memsense.client.models import open_reranker, open_tagger
 from memsense.config import Settings
@@ -24,15 +24,24 @@ from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.settings import find_profile, tuned_profile
 from memsense.store.access import KnownKeys
+from memsense.store.scopes import (
+    Follower,
+    Namespace,
+    check_model,
+    claim_namespace,
+    find_namespace,
+    find_tenant,
+    open_namespace,
+)
 from memsense.text.secrets import clean
 from memsense.types import EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
     from memsense.client.metering import CallMeter
     from memsense.client.place import Place
+    from memsense.draft.facets import FacetTagger
+    from memsense.draft.vectors import BatchVectors, EmbedderBackoff, VectorSpace
     from memsense.graph.extraction import EntityExtractor
-    from memsense.write.facets import FacetTagger
-    from memsense.write.vectors import BatchVectors, EmbedderBackoff, VectorSpace
 
 T = TypeVar("T")
 
@@ -93,8 +102,8 @@ class Context:
 
             meter = CallMeter(place.pool)
         self.meter = meter
-        self._namespace: store.Namespace | None = None
-        self._tuned: tuple[store.Namespace, Profile] | None = None
+        self._namespace: Namespace | None = None
+        self._tuned: tuple[Namespace, Profile] | None = None
 
     def close(self) -> None:
         """Write waiting traces and counted calls, and close.
@@ -171,7 +180,7 @@ class Context:
             return self.embedders.own
         return self.embedders.of(self.with_embedder(self._namespace))
 
-    def with_embedder(self, namespace: store.Namespace) -> store.Namespace:
+    def with_embedder(self, namespace: Namespace) -> Namespace:
         """Return the namespace, reloaded if there is no embedder of its model.
 
         Another process may have switched searches to another model. Raises ModelMismatchError if
@@ -193,7 +202,7 @@ class Context:
 
         `when` says when to compute them; default: the setting `embed`.
         """
-        from memsense.write.vectors import BatchVectors
+        from memsense.draft.vectors import BatchVectors
 
         return BatchVectors(
             self.embedder,
@@ -206,7 +215,7 @@ class Context:
 
     @cached_property
     def _backoff(self) -> "EmbedderBackoff":
-        from memsense.write.vectors import EmbedderBackoff
+        from memsense.draft.vectors import EmbedderBackoff
 
         return EmbedderBackoff()
 
@@ -254,8 +263,10 @@ class Context:
 
         A failure is only logged: autovacuum does the same a little later.
         """
+        from memsense.store.indexes import analyse_new_tables
+
         try:
-            run_autocommit(self.pool, store.analyse_new_tables)
+            run_autocommit(self.pool, analyse_new_tables)
         except DatabaseError as error:
             logger.warning("new tables could not be analysed: %s", error)
 
@@ -280,7 +291,7 @@ class Context:
 
         return self._given_extractor or RuleExtractor()
 
-    def followers(self, draft: SessionDraft | None = None) -> Sequence[store.Follower]:
+    def followers(self, draft: SessionDraft | None = None) -> Sequence[Follower]:
         """Return the steps that follow the write of a draft within its transaction."""
         from memsense.graph.upkeep import EntityUpkeep
 
@@ -291,51 +302,49 @@ class Context:
         """Reranker that reads question and texts together after fusion; None by default."""
         return self._given_reranker or open_reranker(self.settings)
 
-    def find_namespace(self, connection: Connection) -> store.Namespace | None:
+    def find_namespace(self, connection: Connection) -> Namespace | None:
         """Return the namespace as last seen; None before it holds anything."""
         return self._namespace or self.reload_namespace(connection)
 
-    def look_up_namespace(self) -> store.Namespace | None:
+    def look_up_namespace(self) -> Namespace | None:
         """Return the namespace as last seen, with a connection of the pool only if needed."""
         return self._namespace or run_read(self.pool, self.reload_namespace)
 
-    def reload_namespace(self, connection: Connection) -> store.Namespace | None:
+    def reload_namespace(self, connection: Connection) -> Namespace | None:
         """Return the namespace with its present settings; cache it once it has a model."""
         namespace = self.see_namespace(connection)
         if namespace is not None and namespace.model_id is not None:
             self._namespace = namespace
         return namespace
 
-    def see_namespace(self, connection: Connection) -> store.Namespace | None:
+    def see_namespace(self, connection: Connection) -> Namespace | None:
         """Return the namespace as this connection sees it, even if it may still be rolled back."""
-        tenant_id = self.pool.tenant_id or store.find_tenant(connection, self.settings.tenant)
+        tenant_id = self.pool.tenant_id or find_tenant(connection, self.settings.tenant)
         if tenant_id is None:
             return None
-        return store.find_namespace(connection, tenant_id, self.settings.namespace)
+        return find_namespace(connection, tenant_id, self.settings.namespace)
 
-    def require_namespace(self, connection: Connection) -> store.Namespace:
+    def require_namespace(self, connection: Connection) -> Namespace:
         """Return the namespace as last seen; raise NotFoundError before it holds anything."""
         namespace = self.find_namespace(connection)
         if namespace is None:
             raise NotFoundError(f"nothing is stored in namespace {self.settings.namespace!r} yet")
         return namespace
 
-    def claim_namespace(
-        self, connection: Connection, *, language: str | None = None
-    ) -> store.Namespace:
+    def claim_namespace(self, connection: Connection, *, language: str | None = None) -> Namespace:
         """Return the namespace for settings made before any write; create it if it is new.
 
         Its language is that of the settings, else `language`, else the settings' default.
         """
         is_set = "language" in self.settings.model_fields_set
-        return self._namespace or store.claim_namespace(
+        return self._namespace or claim_namespace(
             connection,
             tenant=self.settings.tenant,
             name=self.settings.namespace,
             language=self.settings.language if is_set or language is None else language,
         )
 
-    def open_namespace(self, connection: Connection, space: "VectorSpace") -> store.Namespace:
+    def open_namespace(self, connection: Connection, space: "VectorSpace") -> Namespace:
         """Return the namespace for writing; create it if it is new.
 
         `space` is the model and dimension of the vectors to be written. Asking an embedder for it
@@ -345,11 +354,11 @@ class Context:
         cached = self._namespace and self.with_embedder(self._namespace)
         if cached is not None:
             model = self.embedders.of(cached).model
-            store.check_model(cached, model, space.dimension if model == space.model else None)
+            check_model(cached, model, space.dimension if model == space.model else None)
             return cached
         own = self.embedders.own
         # Not cached: this transaction may still be rolled back. Reads cache what is committed.
-        namespace = store.open_namespace(
+        namespace = open_namespace(
             connection,
             tenant=self.settings.tenant,
             name=self.settings.namespace,
@@ -358,11 +367,11 @@ class Context:
             dimension=space.dimension,
         )
         embedder = self.embedders.of(namespace)
-        store.check_model(namespace, embedder.model, space.dimension if embedder is own else None)
+        check_model(namespace, embedder.model, space.dimension if embedder is own else None)
         return namespace
 
     def find_profile(
-        self, connection: Connection, namespace: store.Namespace | None, name: str
+        self, connection: Connection, namespace: Namespace | None, name: str
     ) -> Profile:
         """Return a shipped or stored profile, also one stored after the namespace was last seen.
 
@@ -373,7 +382,7 @@ class Context:
         except NotFoundError:
             return find_profile(self.reload_namespace(connection), name)
 
-    def tune(self, namespace: store.Namespace) -> Profile:
+    def tune(self, namespace: Namespace) -> Profile:
         """Return the profile of the namespace's settings, computed once per version of them."""
         cached = self._tuned
         if cached is None or cached[0] is not namespace:

@@ -19,7 +19,7 @@ from memsense.embed import (
 from memsense.embed.onnx import MODEL
 from memsense.errors import ModelMismatchError
 from memsense.forking import renew_in_child
-from memsense.store import Namespace
+from memsense.store.scopes import Namespace
 from memsense.types import EmbeddingModel, JsonValue
 
 DESCRIBED = ("model", "base_url", "dimension")

@@ -6,22 +6,21 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from memsense import store
 from memsense.client.context import Context
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
 from memsense.client.verbs import Memory
-from memsense.client.writes import Writes
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.vectors import BatchVectors
 from memsense.embed import Embedder
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import Limit, Name, about, whole_number, with_attributes
 from memsense.store import indexes, models
 from memsense.store.models import KnownModel
+from memsense.store.scopes import Namespace
 from memsense.types import EmbeddingModel, JsonValue
-from memsense.write.vectors import BatchVectors
 
 if TYPE_CHECKING:
     from memsense.explain.replay import Replay
@@ -137,9 +136,8 @@ class ModelsResource:
     Until a model is dropped, each write makes its vectors too, so that both can be searched with.
     """
 
-    def __init__(self, context: Context, writes: Writes) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._writes = writes
 
     def status(self) -> Sequence[ModelStatus]:
         """Return the namespace's models, the one in use first; counts everything stored."""
@@ -237,7 +235,7 @@ class ModelsResource:
 
     def _insert(
         self,
-        namespace: store.Namespace,
+        namespace: Namespace,
         embedder: Embedder,
         described: Mapping[str, JsonValue],
         *,
@@ -412,7 +410,7 @@ class ModelsResource:
             ],
         )
 
-    def _require(self, connection: Connection) -> store.Namespace:
+    def _require(self, connection: Connection) -> Namespace:
         namespace = self._context.reload_namespace(connection)
         if namespace is None or namespace.in_use is None:
             raise NotFoundError("nothing is stored in this namespace yet")
@@ -449,7 +447,7 @@ class AsyncModelsResource(Facade):
     compare = awaited(ModelsResource.compare)
 
 
-def _read_status(namespace: store.Namespace, connection: Connection) -> list[ModelStatus]:
+def _read_status(namespace: Namespace, connection: Connection) -> list[ModelStatus]:
     statuses: list[ModelStatus] = []
     for model in models.list_models(connection, namespace):
         lacking = models.count_lacking(connection, namespace, model.model)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 from uuid import UUID, uuid4, uuid5
 
-from memsense import store
 from memsense.actor import user_name
 from memsense.client.context import Context, no_chunk
 from memsense.client.spans import traced
@@ -20,6 +19,8 @@ from memsense.parameters import Actor, ErasureId, PageSize
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
+from memsense.store.reads import fetch_chunks
+from memsense.store.scopes import KnownScope, Namespace, find_scope, list_namespaces
 
 logger = logging.getLogger("memsense.erasing")
 
@@ -86,7 +87,7 @@ class ErasuresResource:
         """
         context = self._context
         tenant = context.settings.tenant
-        names = run_read(context.pool, lambda it: store.list_namespaces(it, tenant))
+        names = run_read(context.pool, lambda it: list_namespaces(it, tenant))
         receipts: list[Receipt] = []
         for name in names:
             other = context.for_namespace(name)
@@ -148,7 +149,7 @@ class Erasing:
         if user_id is None and session_id is None and message_id is None:
             raise InvalidInputError("say what to erase: a user_id, a session_id or a message_id")
 
-        def find(connection: Connection, namespace: store.Namespace) -> Target:
+        def find(connection: Connection, namespace: Namespace) -> Target:
             owner_id = user_id or _find_user(connection, namespace, session_id, message_id)
             return Target(user_id=owner_id, session_id=session_id, message_id=message_id)
 
@@ -159,8 +160,8 @@ class Erasing:
     def delete(self, chunk_id: int, by: str | None, key: str | None) -> Receipt:
         """Erase a chunk, and the other chunks that hold the same text."""
 
-        def find(connection: Connection, namespace: store.Namespace) -> Target:
-            chunks = store.fetch_chunks(connection, namespace, [chunk_id])
+        def find(connection: Connection, namespace: Namespace) -> Target:
+            chunks = fetch_chunks(connection, namespace, [chunk_id])
             if not chunks:
                 raise no_chunk(chunk_id)
             return Target(user_id=chunks[0].user_id, chunk_id=chunk_id)
@@ -180,7 +181,7 @@ class Erasing:
     @traced("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
         self,
-        find: Callable[[Connection, store.Namespace], Target],
+        find: Callable[[Connection, Namespace], Target],
         by: str | None,
         repeat: "_Repeat",
     ) -> Receipt:
@@ -190,7 +191,7 @@ class Erasing:
         # it is erased too instead of being stored afterwards.
         context.recorder.flush()
         vectors, followers = context.batch_vectors(), context.followers()
-        erased: list[tuple[store.Namespace, Target, store.KnownScope | None]] = []
+        erased: list[tuple[Namespace, Target, KnownScope | None]] = []
 
         def work(connection: Connection) -> Receipt:
             namespace = context.require_namespace(connection)
@@ -201,9 +202,7 @@ class Erasing:
                 repeat.check(receipt)
                 return receipt
             target = find(connection, namespace)
-            scope = store.find_scope(
-                connection, namespace.tenant_id, namespace.name, target.user_id
-            )
+            scope = find_scope(connection, namespace.tenant_id, namespace.name, target.user_id)
             erased[:] = [(namespace, target, scope)]
             return erasing.erase(
                 connection,
@@ -222,7 +221,7 @@ class Erasing:
                 self._drop_indexes(namespace, scope.scope_id)
         return receipt
 
-    def _drop_indexes(self, namespace: store.Namespace, scope_id: int) -> None:
+    def _drop_indexes(self, namespace: Namespace, scope_id: int) -> None:
         """Drop the indexes of an erased memory; a failure is only logged."""
         # The indexes are empty by now and do no harm if they stay.
         try:
@@ -244,7 +243,7 @@ class _Repeat:
     name: str
     user_id: str | None = None
 
-    def erasure_id(self, namespace: store.Namespace) -> UUID | None:
+    def erasure_id(self, namespace: Namespace) -> UUID | None:
         """Return the id of the erasure in a namespace, None without a key."""
         if self.key is None:
             return None
@@ -269,7 +268,7 @@ _KEYS = UUID("5b0c7a52-3f0e-4d55-9d0e-6b8d0a4c1f21")
 
 def _find_user(
     connection: Connection,
-    namespace: store.Namespace,
+    namespace: Namespace,
     session_id: str | None,
     message_id: str | None,
 ) -> str:

@@ -11,17 +11,17 @@ from pydantic import InstanceOf
 
 from memsense.client.context import Context
 from memsense.client.erasing import Erasing
-from memsense.client.writes import Writes
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.messages import read_form
 from memsense.errors import NotFoundError
 from memsense.inputs import AsList, Limit, about
 from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
-from memsense.store import Namespace, items
+from memsense.store import items
 from memsense.store.items import Collection, Item, PutItem
+from memsense.store.scopes import Namespace
 from memsense.types import Conversation, Message
-from memsense.write.messages import read_form
 
 LATEST = 100
 """Number of latest items in which the last exchange is looked for."""
@@ -80,7 +80,6 @@ class HistoriesResource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._writes = Writes(context)
 
     @takes
     def append(
@@ -211,8 +210,9 @@ class HistoriesResource:
         self, session: "_Session", messages: Sequence[Message], change: "_Change"
     ) -> None:
         """Store messages as memories, by their ids, in one transaction with the change."""
-        from memsense.write.drafting import Annotations, Drafter
-        from memsense.write.vectors import list_chunks
+        from memsense.client.writing import Writes
+        from memsense.draft.drafting import Annotations, Drafter
+        from memsense.draft.vectors import list_chunks
 
         conversation = Conversation(
             session_id=session.session_id,
@@ -228,8 +228,9 @@ class HistoriesResource:
         )
         draft = drafter.draft(conversation, session.user_id)
         vectors = self._context.batch_vectors()
-        vectors.prepare(list_chunks([self._writes.select_missing(draft)]))
-        self._writes.write_beside(
+        writes = Writes(self._context)
+        vectors.prepare(list_chunks([writes.select_missing(draft)]))
+        writes.write_beside(
             draft, vectors, lambda it, namespace: change(it, session.place(namespace))
         )
 

@@ -1,27 +1,30 @@
 """`memory.indexes`: HNSW indexes of large memories, and rebuilding the text index."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from memsense import store
 from memsense.client.context import Context
-from memsense.client.writes import Writes
 from memsense.db import run_autocommit, transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.vectors import BatchVectors
 from memsense.errors import ConfigurationError
 from memsense.inputs import Id, Name, about
+from memsense.store import indexes
 from memsense.store.by_user import work_by_user
+from memsense.store.indexes import IndexChange
 from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
 from memsense.store.supersession import link_memory
-from memsense.write.vectors import BatchVectors
+
+if TYPE_CHECKING:
+    from memsense.client.writing import Writes
 
 
 class IndexesResource:
     """Builder of indexes, token vectors and session chunks while searches go on."""
 
-    def __init__(self, context: Context, writes: Writes) -> None:
+    def __init__(self, context: Context, writes: "Writes") -> None:
         self._context = context
         self._writes = writes
 
@@ -45,13 +48,13 @@ class IndexesResource:
 
     @takes
     def optimise(
-        self, on_change: Callable[[store.IndexChange], object] = lambda _: None
-    ) -> list[store.IndexChange]:
+        self, on_change: Callable[[IndexChange], object] = lambda _: None
+    ) -> list[IndexChange]:
         """Build HNSW indexes for large users' memories, and drop those of memories that shrank.
 
-        The rule is `store.choose_indexed` with the settings `index_threshold` and `index_users`:
-        the largest memories, if there are more than that. It takes minutes for 100,000 chunks;
-        searches and writes go on meanwhile.
+        The rule is `choose_indexed` of `memsense.store.indexes`, with the settings
+        `index_threshold` and `index_users`: the largest memories, if there are more than that. It
+        takes minutes for 100,000 chunks; searches and writes go on meanwhile.
 
         Args:
             on_change: Called after each index is built or dropped.
@@ -61,9 +64,9 @@ class IndexesResource:
         """
         # Kept outside of `work`: if a lost connection makes it run again, that second run does
         # only what is left, and what the first one changed is still to be reported.
-        changes: list[store.IndexChange] = []
+        changes: list[IndexChange] = []
 
-        def note_change(change: store.IndexChange) -> None:
+        def note_change(change: IndexChange) -> None:
             changes.append(change)
             on_change(change)
 
@@ -72,7 +75,7 @@ class IndexesResource:
             if namespace is not None:
                 settings = self._context.settings
                 threshold, most = settings.index_threshold, settings.index_users
-                store.optimise(connection, namespace, threshold, note_change, most=most)
+                indexes.optimise(connection, namespace, threshold, note_change, most=most)
 
         run_autocommit(self._context.pool, work)
         return changes

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 
-from memsense import store
 from memsense.client.context import Context
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.draft.vectors import BatchVectors
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import (
     ConnectionFailedError,
@@ -24,6 +24,7 @@ from memsense.errors import (
     LockTimeoutError,
     ModelMismatchError,
 )
+from memsense.store import indexes
 from memsense.store.erasing import find_user
 from memsense.store.jobs import (
     EMBED,
@@ -37,10 +38,10 @@ from memsense.store.jobs import (
     schedule_sweep,
 )
 from memsense.store.models import enqueue_lacking
+from memsense.store.scopes import Namespace, Scope, lock_scope
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Unembedded, embed_left, fetch_unembedded
 from memsense.types import EmbeddingModel
-from memsense.write.vectors import BatchVectors
 
 PROBE = "Is anybody there?"
 """Text that tells an embedder that is down from a text that can't be embedded."""
@@ -98,9 +99,9 @@ def _scope_id(job: LeasedJob) -> int:
     return job.scope_id or 0
 
 
-def _scope(lease: Lease, scope_id: int, model: EmbeddingModel | None = None) -> store.Scope:
+def _scope(lease: Lease, scope_id: int, model: EmbeddingModel | None = None) -> Scope:
     namespace = lease.namespace
-    return store.Scope(
+    return Scope(
         tenant_id=namespace.tenant_id,
         scope_id=scope_id,
         language=namespace.language,
@@ -108,7 +109,7 @@ def _scope(lease: Lease, scope_id: int, model: EmbeddingModel | None = None) -> 
     )
 
 
-def _find_model(namespace: store.Namespace, model_id: int | None) -> EmbeddingModel | None:
+def _find_model(namespace: Namespace, model_id: int | None) -> EmbeddingModel | None:
     if model_id is None:
         return namespace.in_use
     return next((model for model in namespace.models if model.model_id == model_id), None)
@@ -271,7 +272,7 @@ def sweep_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
 def _end_sweep(connection: Connection, lease: Lease, job: LeasedJob) -> None:
     scope = _scope(lease, _scope_id(job))
     user_id = find_user(connection, scope.tenant_id, scope.scope_id)
-    store.lock_scope(connection, lease.namespace, user_id)
+    lock_scope(connection, lease.namespace, user_id)
     finish_jobs(connection, lease, [job.job_id])
     schedule_sweep(connection, scope)
 
@@ -288,7 +289,7 @@ def settle_vectors(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
     outcome = Outcome()
     for job in jobs:
         scope = _scope(lease, _scope_id(job))
-        if run_transaction(context.pool, partial(store.settle_vectors, scope=scope)):
+        if run_transaction(context.pool, partial(indexes.settle_vectors, scope=scope)):
             outcome.left.append(job.job_id)
             continue
         end = partial(_end_settling, scope=scope, lease=lease, job=job)
@@ -296,14 +297,12 @@ def settle_vectors(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
     return outcome
 
 
-def _end_settling(
-    connection: Connection, scope: store.Scope, lease: Lease, job: LeasedJob
-) -> Outcome:
+def _end_settling(connection: Connection, scope: Scope, lease: Lease, job: LeasedJob) -> Outcome:
     """Finish the job if nothing is fresh under the lock; a later write leaves another job."""
     lock_memory(connection, scope)
-    if store.settle_vectors(connection, scope):
+    if indexes.settle_vectors(connection, scope):
         return Outcome(left=[job.job_id])
-    if store.count_fresh(connection, scope):
+    if indexes.count_fresh(connection, scope):
         return _leave([job], "its vectors are being changed")
     finish_jobs(connection, lease, [job.job_id])
     return Outcome(done=1)
@@ -320,7 +319,7 @@ def index_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
         def adjust(connection: Connection, scope_id: int = _scope_id(job)) -> None:
             newest = context.reload_namespace(connection) or lease.namespace
             settings = context.settings
-            store.optimise(
+            indexes.optimise(
                 connection,
                 newest,
                 settings.index_threshold,

@@ -14,9 +14,9 @@ from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
 from memsense.inputs import AsList, ChunkId, Limit, Name, about, with_attributes
 from memsense.parameters import PageSize
-from memsense.store import Namespace
 from memsense.store import jobs as table
 from memsense.store.jobs import Job, JobCounts, JobStatus
+from memsense.store.scopes import Namespace
 
 _Change = Callable[[Connection, Namespace, Sequence[int] | None], list[int]]
 _JobIds = Annotated[

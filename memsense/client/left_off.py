@@ -10,11 +10,11 @@ from datetime import UTC
 from itertools import takewhile
 
 from memsense.client.listing import Listing
+from memsense.draft.facets.sentences import split_sentences
 from memsense.search.prompt import Prompt, frame, quote_lines
 from memsense.search.request import Filters
 from memsense.text.tokens import count_tokens
 from memsense.types import Chunk
-from memsense.write.facets.sentences import split_sentences
 
 RECENT = 60
 """Exchanges of the session that are read for decisions and files, counted from its end."""

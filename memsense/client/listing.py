@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from memsense import store
 from memsense.client.context import Context, no_chunk
 from memsense.client.cursors import read_cursor, write_cursor
 from memsense.db import run_read
@@ -12,6 +11,8 @@ from memsense.db.connection import Connection
 from memsense.search.request import Filters
 from memsense.store import listing
 from memsense.store.listing import Order
+from memsense.store.reads import fetch_history, fetch_shown, fetch_statistics
+from memsense.store.scopes import Namespace
 from memsense.store.supersession import list_supersessions
 from memsense.types import (
     Chunk,
@@ -39,7 +40,7 @@ class Listing:
 
     def chunk(self, chunk_id: int) -> Chunk:
         """Return one chunk; raise NotFoundError if the namespace has none of that id."""
-        chunks = self._require(lambda it, namespace: store.fetch_shown(it, namespace, [chunk_id]))
+        chunks = self._require(lambda it, namespace: fetch_shown(it, namespace, [chunk_id]))
         if not chunks:
             raise no_chunk(chunk_id)
         return chunks[0]
@@ -48,7 +49,7 @@ class Listing:
         """Return the chunks of these ids that exist."""
         if not chunk_ids:
             return {}
-        chunks = self._read(lambda it, namespace: store.fetch_shown(it, namespace, chunk_ids))
+        chunks = self._read(lambda it, namespace: fetch_shown(it, namespace, chunk_ids))
         return {chunk.chunk_id: chunk for chunk in chunks}
 
     def superseded_facts(
@@ -63,11 +64,11 @@ class Listing:
 
     def statistics(self, user_id: str | None) -> list[ScopeStatistics]:
         """Return what each user's memory holds, or that of one user."""
-        return self._read(lambda it, namespace: store.fetch_statistics(it, namespace, user_id))
+        return self._read(lambda it, namespace: fetch_statistics(it, namespace, user_id))
 
     def history(self, chunk_id: int) -> list[Event]:
         """Return the events of a chunk; raise NotFoundError if the namespace has none."""
-        events = self._require(lambda it, namespace: store.fetch_history(it, namespace, chunk_id))
+        events = self._require(lambda it, namespace: fetch_history(it, namespace, chunk_id))
         if events is None:
             raise no_chunk(chunk_id)
         return events
@@ -122,7 +123,7 @@ class Listing:
         """Return a page of users, in the order of their ids."""
         after: str | None = read_cursor("users", cursor)[0] if cursor is not None else None
         rows = self._read(
-            lambda it, namespace: store.fetch_statistics(
+            lambda it, namespace: fetch_statistics(
                 it, namespace, None, after=after, limit=limit + 1
             )
         )
@@ -143,19 +144,19 @@ class Listing:
             )
         )
 
-    def _require(self, work: Callable[[Connection, store.Namespace], T]) -> T:
+    def _require(self, work: Callable[[Connection, Namespace], T]) -> T:
         """Return what `work` reads; raise NotFoundError if nothing is stored in the namespace."""
         require = self._context.require_namespace
         return self._context.read(lambda pool: run_read(pool, lambda it: work(it, require(it))))
 
-    def _read(self, work: Callable[[Connection, store.Namespace], list[T]]) -> list[T]:
+    def _read(self, work: Callable[[Connection, Namespace], list[T]]) -> list[T]:
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return []
         return self._context.read(lambda pool: run_read(pool, lambda it: work(it, namespace)))
 
 
-def _select(namespace: store.Namespace, user_id: str | None, filters: Filters) -> listing.Selected:
+def _select(namespace: Namespace, user_id: str | None, filters: Filters) -> listing.Selected:
     return listing.Selected(
         namespace=namespace, user_id=user_id, filters=filters.names, values=filters.parameters()
     )

@@ -10,11 +10,11 @@ from memsense import telemetry
 from memsense.client.verbs import Memory
 from memsense.config import Settings, load_settings
 from memsense.declaration import takes
+from memsense.draft.facets import FacetTagger
 from memsense.graph.extraction import EntityExtractor
 from memsense.inputs import AsList, Id, Name, about, with_attributes
 from memsense.search.profiles import PROFILES, GivenProfile
 from memsense.search.rank.reranker import Reranker
-from memsense.write.facets import FacetTagger
 
 if TYPE_CHECKING:
     from memsense.client.access_keys import AccessKeysResource
@@ -242,7 +242,7 @@ class MemSense(Memory):
         """Embedding models: add another one, compare, switch to it and back."""
         from memsense.client.embedding_models import ModelsResource
 
-        return ModelsResource(self._context, self._writes)
+        return ModelsResource(self._context)
 
     @cached_property
     def indexes(self) -> "IndexesResource":

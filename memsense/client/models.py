@@ -3,10 +3,10 @@
 from typing import Any
 
 from memsense.config import Settings
+from memsense.draft.facets import FacetTagger
 from memsense.embed import Embedder, open_embedder
 from memsense.errors import ConfigurationError
 from memsense.search.rank.reranker import HttpReranker, Reranker
-from memsense.write.facets import FacetTagger
 
 
 def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedder:
@@ -40,7 +40,7 @@ def embedder_arguments(settings: Settings) -> dict[str, Any]:
 def open_tagger(settings: Settings) -> FacetTagger:
     """Return the rules, or a language model behind an OpenAI-compatible endpoint."""
     if settings.tagger == "rules":
-        from memsense.write.facets import (
+        from memsense.draft.facets import (
             RuleTagger,
         )  # searches need no rules, so they don't load them
 
@@ -50,7 +50,7 @@ def open_tagger(settings: Settings) -> FacetTagger:
             "the tagger llm needs MEMSENSE_TAGGER_URL and MEMSENSE_TAGGER_MODEL"
         )
     try:
-        from memsense.write.facets.llm import LLMTagger
+        from memsense.draft.facets.llm import LLMTagger
     except ImportError as error:
         raise ConfigurationError(
             "the tagger llm needs the openai package: pip install 'memsense[llm]'"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from memsense import store
 from memsense.client.context import Context
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import run_read
@@ -15,6 +14,7 @@ from memsense.parameters import Actor
 from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
 from memsense.search.settings import find_profile, plan_profile, plan_removal
 from memsense.store import settings as stored
+from memsense.store.scopes import Namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class ProfilesResource:
             InvalidInputError: If the name is taken.
         """
 
-        def plan(namespace: store.Namespace) -> Sequence[stored.Change]:
+        def plan(namespace: Namespace) -> Sequence[stored.Change]:
             start = find_profile(namespace, base) if isinstance(base, str) else base
             return plan_profile(namespace, start.vary(changes).override(name=name))
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator
 
-from memsense import store
 from memsense.actor import user_name
 from memsense.client.context import Context, no_chunk
 from memsense.client.items import ItemsResource
@@ -22,6 +21,7 @@ from memsense.parameters import Actor, MemoryId
 from memsense.search.profiles import GivenProfile
 from memsense.search.request import HitCount, Overrides, QuestionText, SearchRequest
 from memsense.store.items import Item, PutItem, SearchItems
+from memsense.store.reads import fetch_shown
 
 COLLECTION = "memsense.labels"
 DEFAULT_SET = "questions"
@@ -222,7 +222,7 @@ class QuestionsResource:
         context = self._context
         chunks = run_read(
             context.pool,
-            lambda it: store.fetch_shown(it, context.require_namespace(it), [chunk_id]),
+            lambda it: fetch_shown(it, context.require_namespace(it), [chunk_id]),
         )
         if not chunks:
             raise no_chunk(chunk_id)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from memsense import store, telemetry
+from memsense import telemetry
 from memsense.client.context import Context, no_chunk
 from memsense.client.spans import describe_search
 from memsense.db import Pool, run_read
@@ -26,10 +26,11 @@ from memsense.search.search import Search, run_searches
 from memsense.search.settings import check_past, embedder_failure
 from memsense.search.show import fetch_result, fetch_results, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
+from memsense.store.scopes import KnownScope, Namespace, check_model, find_scope
 from memsense.types import EmbeddingModel, Note
 
 if TYPE_CHECKING:
-    from memsense.client.writes import Writes
+    from memsense.client.writing import Writes
     from memsense.explain.why_not import Verdict
 
 
@@ -113,11 +114,11 @@ class Searches:
         """Return the hits of a search that was run."""
         return run_read(self._pool, lambda it: fetch_result(it, search))
 
-    def run(self, namespace: store.Namespace, request: SearchRequest) -> Search:
+    def run(self, namespace: Namespace, request: SearchRequest) -> Search:
         """Run a search, and make the session chunks that it needs first."""
         return self._with_sessions(namespace, self._run_current(namespace, request))
 
-    def rerun(self, namespace: store.Namespace, request: SearchRequest) -> Search:
+    def rerun(self, namespace: Namespace, request: SearchRequest) -> Search:
         """Run a search just as the request says, whatever the settings are by now."""
         return self._follow_model(self._run_plans([self._plan(namespace, request)])[0])
 
@@ -136,13 +137,13 @@ class Searches:
             raise no_chunk(chunk_id)
         return verdict
 
-    def _with_sessions(self, namespace: store.Namespace, search: Search) -> Search:
+    def _with_sessions(self, namespace: Namespace, search: Search) -> Search:
         if not search.awaits_sessions:
             return search
         self._writes().make_sessions(search.request.user_id)
         return self._run_current(namespace, search.request)
 
-    def _run_current(self, namespace: store.Namespace, request: SearchRequest) -> Search:
+    def _run_current(self, namespace: Namespace, request: SearchRequest) -> Search:
         try:
             [search] = self._run_plans([self._plan(namespace, request)])
         except EmbeddingError as error:
@@ -153,7 +154,7 @@ class Searches:
             [search] = self._run_plans([self._plan(namespace, request, unembedded=str(error))])
         return self._settle(namespace, search)
 
-    def _settle(self, namespace: store.Namespace, search: Search) -> Search:
+    def _settle(self, namespace: Namespace, search: Search) -> Search:
         """Return the search, run again if it turns out that its settings or model were outdated.
 
         Recall itself reports the settings' version and the model in use, so that checking them
@@ -209,7 +210,7 @@ class Searches:
         return self._run_plans([plan])[0]
 
     def _plan(
-        self, namespace: store.Namespace, request: SearchRequest, *, unembedded: str = ""
+        self, namespace: Namespace, request: SearchRequest, *, unembedded: str = ""
     ) -> SearchPlan:
         profile = self._choose_profile(namespace, request)
         if unembedded and not profile.weights["lexical"]:
@@ -217,7 +218,7 @@ class Searches:
         if not unembedded and self._model is None:
             namespace = self._context.with_embedder(namespace)
             embedder = self._context.embedders.of(namespace)
-            store.check_model(namespace, embedder.model, embedder.dimension)
+            check_model(namespace, embedder.model, embedder.dimension)
         return SearchPlan(
             request=request,
             tenant_id=namespace.tenant_id,
@@ -229,7 +230,7 @@ class Searches:
             recall_timeout=self._context.settings.recall_timeout,
         )
 
-    def _choose_profile(self, namespace: store.Namespace, request: SearchRequest) -> Profile:
+    def _choose_profile(self, namespace: Namespace, request: SearchRequest) -> Profile:
         """Return the call's profile, else that of `open`, else the settings', with overrides."""
         context = self._context
         profile = request.profile or context.profile
@@ -244,7 +245,7 @@ class Searches:
                 profile = context.tune(self._reload_namespace() or namespace)
         return profile.vary(request.overrides)
 
-    def _reload_namespace(self) -> store.Namespace | None:
+    def _reload_namespace(self) -> Namespace | None:
         return run_read(self._context.pool, self._context.reload_namespace)
 
     def _record(self, search: Search, result: SearchResult) -> SearchResult:
@@ -286,7 +287,7 @@ class Searches:
         return searches
 
     def _run_with_states(
-        self, pairs: Sequence[tuple[SearchPlan, store.KnownScope | None]]
+        self, pairs: Sequence[tuple[SearchPlan, KnownScope | None]]
     ) -> list[Search]:
         embedders = self._context.embedders
         prepared = [
@@ -301,7 +302,7 @@ class Searches:
         ]
         return run_searches(self._pool, prepared, self._context.reranker)
 
-    def _scope_state(self, plan: SearchPlan) -> store.KnownScope | None:
+    def _scope_state(self, plan: SearchPlan) -> KnownScope | None:
         """Return the known state of the user's scope; None for all users, and for a new user.
 
         Raises ConfigurationError if `as_of` lies before the history that is stored.
@@ -309,7 +310,7 @@ class Searches:
         user_id, as_of, context = plan.request.user_id, plan.request.as_of, self._context
         if as_of is not None:
 
-            def fetch_past(connection: Connection) -> store.KnownScope | None:
+            def fetch_past(connection: Connection) -> KnownScope | None:
                 namespace = context.require_namespace(connection)
                 check_past(fetch_kept_since(connection, namespace), as_of)
                 if user_id is None:
@@ -323,7 +324,7 @@ class Searches:
         if state is None:
             state = run_read(
                 self._pool,
-                lambda it: store.find_scope(it, plan.tenant_id, plan.namespace, user_id),
+                lambda it: find_scope(it, plan.tenant_id, plan.namespace, user_id),
             )
             if state is not None:
                 context.scope_states.put(user_id, state)

@@ -6,7 +6,6 @@ Every change is one transaction under a lock on the namespace's row, so that non
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from memsense import store
 from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
@@ -26,8 +25,9 @@ from memsense.search.settings import (
     plan_settings,
 )
 from memsense.store import settings as stored
+from memsense.store.scopes import Namespace
 
-Plan = Callable[[store.Namespace], Sequence[stored.Change]]
+Plan = Callable[[Namespace], Sequence[stored.Change]]
 """Function that returns the changes to make to a namespace, which is locked meanwhile."""
 
 _ExpectedVersion = Annotated[
@@ -48,7 +48,7 @@ class SettingsResource:
 
         def fetch(
             connection: Connection,
-        ) -> tuple[store.Namespace | None, Sequence[stored.StoredSetting]]:
+        ) -> tuple[Namespace | None, Sequence[stored.StoredSetting]]:
             namespace = self._context.reload_namespace(connection)
             return namespace, stored.fetch_settings(connection, namespace) if namespace else []
 
@@ -62,7 +62,7 @@ class SettingsResource:
             origin=origin,
         )
 
-    def _name_profile(self, namespace: store.Namespace | None) -> tuple[str, Origin]:
+    def _name_profile(self, namespace: Namespace | None) -> tuple[str, Origin]:
         if isinstance(self._context.profile, Profile):
             return self._context.profile.name, "argument"
         if self._context.profile is not None:
@@ -143,7 +143,7 @@ class AsyncSettingsResource(Facade):
     history = awaited(SettingsResource.history)
 
 
-def profile_in_force(context: Context, namespace: store.Namespace | None) -> Profile:
+def profile_in_force(context: Context, namespace: Namespace | None) -> Profile:
     """Return the profile of a search that names none: that of `open`, else of the settings."""
     if isinstance(context.profile, Profile):
         return context.profile

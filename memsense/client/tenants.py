@@ -11,8 +11,8 @@ from memsense.config import Settings
 from memsense.db import Pool, run_read
 from memsense.embed import Embedder
 from memsense.forking import renew_in_child
-from memsense.store import find_tenant
 from memsense.store.access import AccessKey, ShownKey, verify_key
+from memsense.store.scopes import find_tenant
 
 MOST_MEMORIES = 1_000
 """Maximum number of open memories; each has a query cache of its own."""

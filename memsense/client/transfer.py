@@ -9,12 +9,22 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, cast
 
-from memsense import store
 from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.client.parquet import ParquetExport, is_parquet, open_parquet, refuse_parquet
 from memsense.db import run_read, run_transaction, transaction
 from memsense.db.connection import Connection
+from memsense.draft.exported import (
+    ExportedChunk,
+    ExportedUser,
+    Header,
+    Line,
+    format_line,
+    read_lines,
+)
+from memsense.draft.ingest_run import read_paths
+from memsense.draft.redacting import clean_chunk
+from memsense.draft.vectors import ChunkTexts
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import shorten
 from memsense.search.settings import plan_import
@@ -25,19 +35,10 @@ from memsense.store.importing import (
     holds_memories,
     import_session,
 )
+from memsense.store.quotas import keep_quota
+from memsense.store.scopes import lock_scope
 from memsense.store.settings import lock_settings, write_changes
 from memsense.types import ExchangeDraft, SessionDraft
-from memsense.write.exported import (
-    ExportedChunk,
-    ExportedUser,
-    Header,
-    Line,
-    format_line,
-    read_lines,
-)
-from memsense.write.ingest_run import read_paths
-from memsense.write.redacting import clean_chunk
-from memsense.write.vectors import ChunkTexts
 
 Place = str | Path | IO[Any]
 """A file by its path, or an open one."""
@@ -213,12 +214,12 @@ class Transfer:
 
         def work(connection: Connection) -> Imported:
             namespace = context.open_namespace(connection, space)
-            scope = store.lock_scope(connection, namespace, session.user_id, followers=followers)
+            scope = lock_scope(connection, namespace, session.user_id, followers=followers)
             imported = import_session(connection, scope, session, vectors)
             if imported.stored:
                 user_id, session_id = session.user_id, session.session_id
                 place = {"user_id": user_id, "session_id": session_id}
-                store.keep_quota(connection, namespace, scope, [], vectors, **place)
+                keep_quota(connection, namespace, scope, [], vectors, **place)
             return imported
 
         # An exchange that is read for its tokens is read when it turns out to be new.

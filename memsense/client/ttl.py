@@ -11,14 +11,15 @@ from memsense.client.settings import change_settings
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.expiry import ALL, SETTING
 from memsense.errors import NotFoundError
 from memsense.inputs import AnyDuration, Name, about, shorten
 from memsense.parameters import Actor
-from memsense.store import Namespace, expiring
+from memsense.store import expiring
 from memsense.store import settings as stored
 from memsense.store.erasing import find_user
 from memsense.store.expiring import Swept
-from memsense.write.expiry import ALL, SETTING
+from memsense.store.scopes import Namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,19 +6,20 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
 
-from memsense import store
 from memsense.client.changes import naming_key
 from memsense.client.context import Context, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_read
 from memsense.db.connection import Connection
+from memsense.draft.expiry import check_expiry
 from memsense.errors import InvalidInputError
 from memsense.inputs import Checker, Text, mapping_of
 from memsense.store.keys import WriteKey, write_once
+from memsense.store.reads import fetch_chunks
+from memsense.store.scopes import find_chunk_scope
 from memsense.store.updating import Update, draft_update, plan_update, write_update
 from memsense.store.versions import Version, list_versions
 from memsense.types import Chunk, ChunkDraft, ExchangeDraft, SessionDraft
-from memsense.write.expiry import check_expiry
 
 SIDES = ("user", "assistant")
 
@@ -82,7 +83,7 @@ class Updating:
         vectors = context.batch_vectors()
         chunks = run_read(
             context.pool,
-            lambda it: store.fetch_chunks(it, context.require_namespace(it), [chunk_id]),
+            lambda it: fetch_chunks(it, context.require_namespace(it), [chunk_id]),
         )
         if not chunks:
             raise no_chunk(chunk_id)
@@ -94,7 +95,7 @@ class Updating:
 
         def work(connection: Connection) -> Chunk:
             namespace = context.require_namespace(connection)
-            place = store.find_chunk_scope(connection, namespace, chunk_id)
+            place = find_chunk_scope(connection, namespace, chunk_id)
 
             def change() -> None:
                 draft = draft_update(connection, namespace, place, planned)
@@ -102,7 +103,7 @@ class Updating:
                 write_update(connection, replace(place, scope=scope), draft, detail, vectors)
 
             write_once(connection, namespace, [place.user_id], write_key, change)
-            return store.fetch_chunks(connection, namespace, [chunk_id])[0]
+            return fetch_chunks(connection, namespace, [chunk_id])[0]
 
         with naming_key(key):
             changed = context.run_write(work, vectors, users={chunks[0].user_id})
@@ -115,7 +116,7 @@ class Updating:
 
         def fetch(connection: Connection) -> list[Version]:
             namespace = self._context.require_namespace(connection)
-            if not store.fetch_chunks(connection, namespace, [chunk_id]):
+            if not fetch_chunks(connection, namespace, [chunk_id]):
                 raise no_chunk(chunk_id)
             return list_versions(connection, namespace, chunk_id)
 

@@ -14,6 +14,8 @@ from psycopg import AsyncConnection, Connection
 
 from memsense.client.transfer import ExportReport, Place
 from memsense.client.user_view import OneUser
+from memsense.draft.drafting import Annotations
+from memsense.draft.ingest_run import IngestReport
 from memsense.explain.replay import Comparison, Replay
 from memsense.explain.why_not import Verdict
 from memsense.graph.reading import Entity
@@ -35,8 +37,6 @@ from memsense.types import (
     SessionSummary,
     SupersededFact,
 )
-from memsense.write.drafting import Annotations
-from memsense.write.ingest_run import IngestReport
 
 class UserProjects(OneUser):
     def list(self) -> Sequence[Project]: ...

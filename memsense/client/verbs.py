@@ -111,7 +111,9 @@ if TYPE_CHECKING:
     from memsense.client.traces import TracesResource
     from memsense.client.transfer import ExportReport, ImportReport, Place, Transfer
     from memsense.client.updating import Updating
-    from memsense.client.writes import Writes
+    from memsense.client.writing import Writes
+    from memsense.draft.drafting import Annotations
+    from memsense.draft.ingest_run import IngestReport
     from memsense.explain.why_not import Verdict
     from memsense.graph.resource import Entities
     from memsense.ingest import ReadOptions
@@ -119,8 +121,6 @@ if TYPE_CHECKING:
     from memsense.search.prompt import Prompt
     from memsense.store.erasing import Receipt
     from memsense.store.versions import Version
-    from memsense.write.drafting import Annotations
-    from memsense.write.ingest_run import IngestReport
 
 Joined = Annotated["Connection[Any] | AsyncConnection[Any]", open_connection]
 """A connection of the caller's, whose transaction a write joins. Only the asynchronous memory takes
@@ -212,7 +212,7 @@ class Memory:
 
     @cached_property
     def _writes(self) -> "Writes":
-        from memsense.client.writes import Writes
+        from memsense.client.writing import Writes
 
         return Writes(self._context)
 
@@ -330,8 +330,8 @@ class Memory:
             EmbeddingError: If `embed` is "strict" and the embedder fails.
             QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
-        from memsense.client.adding import read_session
-        from memsense.write.drafting import Annotations
+        from memsense.client.writing import read_session
+        from memsense.draft.drafting import Annotations
 
         annotations = Annotations.of(
             agent_id=agent_id, project=project, task_tag=task_tag, tags=tags, facets=facets,
@@ -390,7 +390,7 @@ class Memory:
             QuotaExceededError: If a user would have more exchanges than the namespace allows.
                 Nothing is stored.
         """
-        from memsense.client.adding import read_sessions
+        from memsense.client.writing import read_sessions
 
         batch = read_sessions(self._context, sessions, user_id, redact)
         if not batch:
@@ -455,9 +455,9 @@ class Memory:
         Raises:
             IngestError: If nothing of the paths can be read.
         """
+        from memsense.draft import ingest_run
+        from memsense.draft.drafting import Annotations, Drafter
         from memsense.ingest import ReadOptions
-        from memsense.write import ingest_run
-        from memsense.write.drafting import Annotations, Drafter
 
         reading = Checker(InstanceOf[ReadOptions] | None, "options")(options) or ReadOptions()
         excluded = (*reading.exclude_folders, *self._context.settings.exclude_folders)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
 
-from memsense import store
 from memsense.actor import acting_as, format_actor
 from memsense.client.context import Context
 from memsense.client.job_kinds import KINDS, JobKind, Outcome
@@ -20,9 +19,10 @@ from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
 from memsense.forking import renew_in_child
-from memsense.store import Namespace
 from memsense.store import jobs as table
+from memsense.store.indexes import list_misfits
 from memsense.store.jobs import Lease, LeasedJob
+from memsense.store.scopes import Namespace
 
 logger = logging.getLogger("memsense.worker")
 
@@ -131,7 +131,7 @@ class Worker:
         self._indexing_checked_at = now
         threshold, most = settings.index_threshold, settings.index_users
         misfits = run_read(
-            self._context.pool, lambda it: store.list_misfits(it, namespace, threshold, most)
+            self._context.pool, lambda it: list_misfits(it, namespace, threshold, most)
         )
         if misfits:
             self._write(lambda it: table.enqueue_indexing(it, namespace, misfits))

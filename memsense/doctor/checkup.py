@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from memsense import store
 from memsense.client.models import open_named_embedder
 from memsense.config import Settings
 from memsense.db import (
@@ -31,6 +30,7 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, query_values, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
 from memsense.search.settings import default_profile, tuned_profile
+from memsense.store.scopes import find_namespace, find_tenant
 from memsense.text.scripts import segment_scripts
 
 
@@ -96,9 +96,9 @@ def _examine_contents(
         try:
             # The profile in force in the namespace that the settings name, if there is one yet.
             ranking = profile
-            tenant_id = store.find_tenant(connection, settings.tenant)
+            tenant_id = find_tenant(connection, settings.tenant)
             if ranking is None and tenant_id is not None:
-                namespace = store.find_namespace(connection, tenant_id, settings.namespace)
+                namespace = find_namespace(connection, tenant_id, settings.namespace)
                 if namespace is not None:
                     ranking = tuned_profile(namespace, settings.profile)
             ranking = ranking or default_profile(None, settings.profile)

@@ -13,7 +13,7 @@ from memsense.db.rows import fetch_all, fetch_values
 from memsense.db.session import uses_lookups
 from memsense.graph.extraction import EntityKind, entity_key
 from memsense.graph.upkeep import FILE
-from memsense.store import Namespace
+from memsense.store.scopes import Namespace
 
 LEAST_SIMILARITY = 0.8
 SUGGESTIONS = 3

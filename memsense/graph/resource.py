@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from memsense import store
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -23,6 +22,8 @@ from memsense.graph.upkeep import rebuild_entities
 from memsense.inputs import Limit, Name, about, require_user
 from memsense.parameters import AllUsers, OnlyUserId, PageSize, UserId
 from memsense.store.by_user import work_by_user
+from memsense.store.reads import fetch_chunks
+from memsense.store.scopes import Namespace
 from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
@@ -54,8 +55,8 @@ class Entities:
     """Entities of a namespace."""
 
     pool: Pool
-    find_namespace: Callable[[Connection], store.Namespace | None]
-    require_namespace: Callable[[Connection], store.Namespace]
+    find_namespace: Callable[[Connection], Namespace | None]
+    require_namespace: Callable[[Connection], Namespace]
     extractor: EntityExtractor
 
     @takes
@@ -117,7 +118,7 @@ class Entities:
             entity = _find_entity(connection, namespace, name, whose)
             near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
             chunk_ids = [mention.chunk_id for mention in near.mentions]
-            rows = store.fetch_chunks(connection, namespace, chunk_ids)
+            rows = fetch_chunks(connection, namespace, chunk_ids)
             chunks = {chunk.chunk_id: chunk for chunk in rows}
             return EntityView(
                 entity=entity,
@@ -162,7 +163,7 @@ class AsyncEntities(Facade):
 
 
 def _find_entity(
-    connection: Connection, namespace: store.Namespace, name: str, user_id: str | None
+    connection: Connection, namespace: Namespace, name: str, user_id: str | None
 ) -> Entity:
     key = entity_key(name)
     entities = list_entities(connection, namespace, user_id=user_id, keys=[key], limit=1)

@@ -8,12 +8,12 @@ from typing import cast
 
 from memsense.actor import acting_as, format_actor
 from memsense.client.user_memory import UserMemory
+from memsense.draft.drafting import Annotations
 from memsense.errors import DatabaseError, MemSenseError
 from memsense.hooks.agents import FORMATS, AgentName
 from memsense.hooks.folder import HookFolder
 from memsense.ingest import ReadOptions
 from memsense.text.secrets import summary
-from memsense.write.drafting import Annotations
 
 _IN_PROGRESS = ".taken"
 

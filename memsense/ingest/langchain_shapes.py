@@ -1,6 +1,6 @@
 """The four shapes in which LangChain writes a message.
 
-The reader uses them for logs, and `memsense.write` for messages that callers hand over.
+The reader uses them for logs, and `memsense.draft` for messages that callers hand over.
 """
 
 from memsense.ingest.values import JsonObject, mapping, reach, sequence, string

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from memsense.write.messages import read_form
+from memsense.draft.messages import read_form
 
 
 @dataclass(frozen=True, slots=True)

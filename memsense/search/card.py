@@ -17,7 +17,7 @@ LONGEST: Final = 200
 KINDS: Final = ("stable", "preference")
 """Kinds of memories that lasting statements are in."""
 
-# Rules of memsense.write.facets.rules in the order of what an answer depends on first, each with
+# Rules of memsense.draft.facets.rules in the order of what an answer depends on first, each with
 # the number of sentences that a card takes: of a home or a job the latest one alone is true.
 _RULES: Final = {
     "name": 1,

@@ -22,7 +22,7 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
-from memsense.store import KnownScope, choose_introduced
+from memsense.store.scopes import KnownScope, choose_introduced
 from memsense.text.scripts import segment_scripts
 from memsense.types import EmbeddingModel, Granularity
 

@@ -25,7 +25,8 @@ from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.run import RecallRequest, RecallState, run_recalls
 from memsense.search.request import SearchRequest
 from memsense.search.score_kinds import score_below
-from memsense.store import KnownScope, Past, fetch_named_chunks, fetch_texts
+from memsense.store.reads import Past, fetch_named_chunks, fetch_texts
+from memsense.store.scopes import KnownScope
 from memsense.types import Granularity, Note
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
 from memsense.inputs import LARGEST_BIGINT, shorten
 from memsense.search.profiles import BALANCED, PROFILES, TUNABLE, Profile, read_profile
-from memsense.store import Namespace
+from memsense.store.scopes import Namespace
 from memsense.store.settings import Change, StoredSetting
 from memsense.text.nearest import did_you_mean
 

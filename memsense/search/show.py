@@ -17,7 +17,8 @@ from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult, Supe
 from memsense.search.rank.choose import Ranked
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search
-from memsense.store import FoundHit, Namespace, WantedHit, fetch_hits, fetch_known_names
+from memsense.store.reads import FoundHit, WantedHit, fetch_hits, fetch_known_names
+from memsense.store.scopes import Namespace
 from memsense.text.nearest import did_you_mean
 from memsense.types import Note
 

@@ -1,4 +1,4 @@
-"""Table of the public methods of Python against the routes of HTTP (docs/reference/http.md)."""
+"""Table of the public methods of Python against the routes of HTTP (HTTP in the reference)."""
 
 import inspect
 from collections.abc import Iterator, Mapping

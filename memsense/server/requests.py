@@ -42,12 +42,12 @@ from memsense.client.cursors import read_cursor
 from memsense.client.settings import SettingsResource
 from memsense.client.verbs import Memory
 from memsense.declaration import Parameter, parameters_of, read_arguments, unknown_argument
+from memsense.draft.messages import list_messages
 from memsense.errors import InvalidInputError
 from memsense.inputs import VISIBLE, Check, ChunkId, Id, Name, wrong_value
 from memsense.search.profiles import ROUTES, Profile
 from memsense.search.settings import CHOICES, QUOTA
 from memsense.server.problems import ProblemError
-from memsense.write.messages import list_messages
 
 LARGEST_MESSAGE_COUNT = 10_000
 LARGEST_LIST = 1_000

@@ -29,12 +29,12 @@ from memsense.db.rows import (
     find_one,
     find_value,
 )
+from memsense.draft.chunking import link_turns
 from memsense.errors import ErasureError, NotFoundError
 from memsense.store import calls, rows, writes
 from memsense.store.past import scrub_past
 from memsense.store.scopes import Follower, Namespace, Scope, lock_scope
 from memsense.store.sessions import unmark_session
-from memsense.write.chunking import link_turns
 
 FILE = "erase.sql"
 ITEMS_FILE = "items.sql"

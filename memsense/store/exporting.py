@@ -7,8 +7,8 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all, fetch_batches
+from memsense.draft.exported import FORMAT, VERSION, encode_vector
 from memsense.store.scopes import Namespace
-from memsense.write.exported import FORMAT, VERSION, encode_vector
 
 FILE = "export.sql"
 

@@ -10,13 +10,13 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_value, fetch_values
+from memsense.draft.expiry import has_expired
+from memsense.draft.exported import FORMAT, ExportedChunk, LedgerEntry
 from memsense.errors import IngestError
 from memsense.store import writes
 from memsense.store.scopes import Namespace, Scope
 from memsense.store.sessions import mark_session
 from memsense.store.vectors import insert_embeddings
-from memsense.write.expiry import has_expired
-from memsense.write.exported import FORMAT, ExportedChunk, LedgerEntry
 
 FILE = "export.sql"
 

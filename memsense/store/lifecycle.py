@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_values
+from memsense.draft.chunking import DEDUP_SECONDS
+from memsense.draft.expiry import has_expired
+from memsense.draft.vectors import ChunkTexts
 from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
 from memsense.store.past import keep_past
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.store.sessions import unmark_session
 from memsense.types import Chunk, ChunkDraft, Status
-from memsense.write.chunking import DEDUP_SECONDS
-from memsense.write.expiry import has_expired
-from memsense.write.vectors import ChunkTexts
 
 
 def _key(place: ChunkPlace) -> dict[str, Any]:

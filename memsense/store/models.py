@@ -18,6 +18,7 @@ from memsense.db import Pool, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all, fetch_value, fetch_values
+from memsense.draft.vectors import BatchVectors
 from memsense.errors import InvalidInputError
 from memsense.store.indexes import INDEXED_TABLES
 from memsense.store.jobs import FILL
@@ -25,7 +26,6 @@ from memsense.store.scopes import Namespace, Scope, claim_model, fetch_namespace
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Filled, embed_chunks, fetch_unembedded
 from memsense.types import EmbeddingModel, JsonValue
-from memsense.write.vectors import BatchVectors
 
 FILE = "models.sql"
 BATCH = 64

@@ -9,12 +9,12 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all
+from memsense.draft.chunking import DEDUP_SECONDS, format_ledger_key
+from memsense.draft.expiry import has_expired
 from memsense.store import rows
 from memsense.store.awaiting import check_awaiting
 from memsense.store.scopes import Namespace, Scope, find_scope
 from memsense.types import ExchangeDraft, SessionDraft
-from memsense.write.chunking import DEDUP_SECONDS, format_ledger_key
-from memsense.write.expiry import has_expired
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STRETCH = timedelta(seconds=DEDUP_SECONDS)

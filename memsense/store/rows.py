@@ -6,11 +6,11 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all
+from memsense.draft.chunking import Link, Turn
 from memsense.store.past import keep_past
 from memsense.store.scopes import Scope
 from memsense.text.scripts import segment_scripts
 from memsense.types import ChunkDraft
-from memsense.write.chunking import Link, Turn
 
 
 @dataclass(frozen=True, slots=True)

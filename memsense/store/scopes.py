@@ -18,9 +18,9 @@ from memsense.db.rows import (
 )
 from memsense.db.seals import sign_tenant
 from memsense.db.session import TenantConnection
+from memsense.draft.expiry import NO_TTL, TtlRules
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memsense.types import ChunkDraft, EmbeddingModel
-from memsense.write.expiry import NO_TTL, TtlRules
 
 MOST_INTRODUCED = 3
 """Number of names that a user may have."""

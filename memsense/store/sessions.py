@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all
+from memsense.draft.chunking import build_session_chunks
+from memsense.draft.vectors import ChunkTexts
 from memsense.store import rows
 from memsense.store.scopes import Namespace, Scope
-from memsense.write.chunking import build_session_chunks
-from memsense.write.vectors import ChunkTexts
 
 FILE = "sessions.sql"
 

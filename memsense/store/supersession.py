@@ -10,10 +10,10 @@ from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all
 from memsense.db.session import uses_lookups
+from memsense.draft.supersession import PLAIN, THRESHOLD, Comparison, compare, rate
 from memsense.store.conditions import SCOPES, is_shown, join_expiry
 from memsense.store.scopes import Namespace, Scope
 from memsense.types import SupersededFact
-from memsense.write.supersession import PLAIN, THRESHOLD, Comparison, compare, rate
 
 FILE = "supersessions.sql"
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_value
+from memsense.draft.vectors import ChunkTexts
 from memsense.embed import Tokens
 from memsense.store.scopes import Scope
 from memsense.types import EmbeddingModel
-from memsense.write.vectors import ChunkTexts
 
 FILE = "tokens.sql"
 

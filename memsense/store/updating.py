@@ -7,6 +7,10 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_one
+from memsense.draft.chunking import LARGEST_CHUNK
+from memsense.draft.expiry import has_expired, read_lifetime
+from memsense.draft.facets import FACETS, FacetTagger
+from memsense.draft.vectors import ChunkTexts
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import Ttl
 from memsense.store import reads, writes
@@ -15,10 +19,6 @@ from memsense.store.sessions import unmark_session
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue
-from memsense.write.chunking import LARGEST_CHUNK
-from memsense.write.expiry import has_expired, read_lifetime
-from memsense.write.facets import FACETS, FacetTagger
-from memsense.write.vectors import ChunkTexts
 
 FILE = "update.sql"
 

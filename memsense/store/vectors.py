@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all, fetch_values
 from memsense.db.wire import as_halfvec
+from memsense.draft.vectors import BatchVectors, ChunkTexts
 from memsense.store.jobs import (
     EMBED,
     FILE,
@@ -23,7 +24,6 @@ from memsense.store.scopes import Scope
 from memsense.store.supersession import link_statements
 from memsense.store.tokens import lock_memory, put_tokens
 from memsense.types import ChunkDraft, Granularity
-from memsense.write.vectors import BatchVectors, ChunkTexts
 
 FRESH_LIMIT = 250
 """Chunks of a memory that may wait to be added to its HNSW indexes.

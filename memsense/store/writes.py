@@ -9,6 +9,13 @@ from psycopg.types.json import Jsonb
 from memsense.actor import current_actor
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, execute_together, fetch_all, fetch_value
+from memsense.draft.chunking import (
+    Turn,
+    build_session_chunks,
+    link_turns,
+)
+from memsense.draft.expiry import has_expired
+from memsense.draft.vectors import BatchVectors
 from memsense.store import rows
 from memsense.store.jobs import forget_jobs, schedule_sweep
 from memsense.store.past import keep_past, keep_retired
@@ -29,13 +36,6 @@ from memsense.types import (
     SessionDraft,
     SessionWrite,
 )
-from memsense.write.chunking import (
-    Turn,
-    build_session_chunks,
-    link_turns,
-)
-from memsense.write.expiry import has_expired
-from memsense.write.vectors import BatchVectors
 
 Embed = BatchVectors
 """The vectors of texts and tokens of exchanges for one batch of writes.

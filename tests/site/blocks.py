@@ -93,7 +93,7 @@ class PageRunner:
             try:
                 function(example)
             except Exception as error:
-                error.add_note(f"in {self.page.relative_to(ROOT)}:{example.line}")
+                error.add_note(f"in {self.page}:{example.line}")
                 raise
         self.end = example.end
 

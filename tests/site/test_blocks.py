@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 from blocks import LANGUAGES, ROOT, PageRunner
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+from tools import reference
+
+GENERATED = [reference.FOLDER / f"{name}.md" for name in reference.PAGES]
+"""Pages that `make docs` writes: these tests write their own, and read none that is there."""
+PAGES = [
+    ROOT / "README.md",
+    *sorted({*(ROOT / "docs").rglob("*.md")} - {*GENERATED}),
+    *GENERATED,
+]
 FENCE = re.compile(
     r"^ *(?P<marks>```+)(?P<language>[^\n`]*)\n.*?^ *(?P=marks)$", re.MULTILINE | re.DOTALL
 )
@@ -24,7 +32,7 @@ NOT_RUN = {
 
 # The examples of views are run and compared by tests/sql/test_views_explain.py; those of docstrings
 # show calls, and lean on what was said before them.
-GENERATED = {"reference/views.md", "reference/python.md"}
+NOT_HERE = {"reference/views.md", "reference/python.md"}
 
 
 def name_of(page: Path) -> str:
@@ -34,7 +42,20 @@ def name_of(page: Path) -> str:
 
 # They share a memory of the sample, which takes ten seconds to embed.
 WITH_SAMPLE = ("how/index.md", "tutorials/bad-answer.md")
-ALONE = [page for page in PAGES if name_of(page) not in {*GENERATED, *WITH_SAMPLE}]
+ALONE = [page for page in PAGES if name_of(page) not in {*NOT_HERE, *WITH_SAMPLE}]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pages that `make docs` writes."""
+    folder = tmp_path_factory.mktemp("reference")
+    reference.write_pages(folder)
+    return folder
+
+
+def place_of(page: Path, written: Path) -> Path:
+    """Return where a page is for these tests."""
+    return written / page.name if page in GENERATED else page
 
 
 NEEDED = {
@@ -47,10 +68,12 @@ NEEDED = {
 
 
 @pytest.mark.parametrize("page", ALONE, ids=name_of)
-def test_the_blocks_of_a_page_run(page: Path, database_url: str, tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_run(
+    page: Path, written: Path, database_url: str, tmp_path: Path
+) -> None:
     if needed := NEEDED.get(name_of(page)):
         pytest.importorskip(needed, reason=f"needs {needed}: make setup-all")
-    PageRunner(page, database_url, tmp_path).run_page()
+    PageRunner(place_of(page, written), database_url, tmp_path).run_page()
 
 
 def test_the_blocks_of_the_pages_about_the_sample_run(database_url: str, tmp_path: Path) -> None:
@@ -58,15 +81,14 @@ def test_the_blocks_of_the_pages_about_the_sample_run(database_url: str, tmp_pat
         PageRunner(ROOT / "docs" / name, database_url, tmp_path).run_page()
 
 
-def test_each_block_that_is_not_run_says_why() -> None:
-    reasons = Counter(
-        reason for page in PAGES for reason in SKIP.findall(page.read_text(encoding="utf-8"))
-    )
+def test_each_block_that_is_not_run_says_why(written: Path) -> None:
+    texts = [place_of(page, written).read_text(encoding="utf-8") for page in PAGES]
+    reasons = Counter(reason for text in texts for reason in SKIP.findall(text))
     assert reasons == NOT_RUN
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_blocks_are_fenced_and_name_a_language_that_is_checked(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+def test_blocks_are_fenced_and_name_a_language_that_is_checked(page: Path, written: Path) -> None:
+    text = place_of(page, written).read_text(encoding="utf-8")
     assert {found["language"] for found in FENCE.finditer(text)} <= set(LANGUAGES)
     assert re.findall(r"\n\n    \S.*", FENCE.sub("", text)) == []

@@ -8,7 +8,7 @@ from embedders import HashingEmbedder
 from plans import explain_recall, walk
 from psycopg import sql
 
-from memsense import MemSense, load_settings, store
+from memsense import MemSense, load_settings
 from memsense.db import open_pool
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
@@ -25,6 +25,7 @@ from memsense.store.indexes import (
     optimise,
     should_index,
 )
+from memsense.store.scopes import KnownScope, Namespace, find_namespace, find_scope, find_tenant
 
 WORDS = (
     "lisbon",
@@ -42,7 +43,7 @@ CHUNKS = 120
 
 
 @pytest.fixture
-def namespace(memory: MemSense, connection: Connection) -> store.Namespace:
+def namespace(memory: MemSense, connection: Connection) -> Namespace:
     """Return the namespace of a memory with 120 chunks of ada's and 3 of grace's."""
     for number in range(CHUNKS // 10):
         messages = [
@@ -56,9 +57,9 @@ def namespace(memory: MemSense, connection: Connection) -> store.Namespace:
         memory.add(messages, user_id="ada", session_id=f"s{number}", mode="turn")
     messages = [{"role": "user", "content": f"A {word}."} for word in WORDS[:3]]
     memory.add(messages, user_id="grace", session_id="s", mode="turn")
-    tenant_id = store.find_tenant(connection, "default")
+    tenant_id = find_tenant(connection, "default")
     assert tenant_id is not None
-    found = store.find_namespace(connection, tenant_id, "default")
+    found = find_namespace(connection, tenant_id, "default")
     assert found is not None
     return found
 
@@ -93,8 +94,8 @@ EVERYTHING = Filters()
 
 
 def request(
-    namespace: store.Namespace,
-    known: store.KnownScope,
+    namespace: Namespace,
+    known: KnownScope,
     *,
     ann: bool,
     filters: Filters = EVERYTHING,
@@ -115,8 +116,8 @@ def request(
     )
 
 
-def find_known(connection: Connection, namespace: store.Namespace) -> store.KnownScope:
-    known = store.find_scope(connection, namespace.tenant_id, namespace.name, "ada")
+def find_known(connection: Connection, namespace: Namespace) -> KnownScope:
+    known = find_scope(connection, namespace.tenant_id, namespace.name, "ada")
     assert known is not None
     return known
 
@@ -129,7 +130,7 @@ def test_the_rule_is_the_threshold_and_an_indexed_scope_stays_so_until_it_has_ha
 
 
 def test_only_scopes_above_the_threshold_get_an_index_a_route(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     changes = optimise(connection, namespace, 100, most=64)
     assert [(change.user_id, change.action) for change in changes] == [("ada", "build")]
@@ -138,9 +139,7 @@ def test_only_scopes_above_the_threshold_get_an_index_a_route(
     assert all(scope_indexes(connection).values())
 
 
-def test_optimising_again_changes_nothing(
-    connection: Connection, namespace: store.Namespace
-) -> None:
+def test_optimising_again_changes_nothing(connection: Connection, namespace: Namespace) -> None:
     optimise(connection, namespace, 100, most=64)
     assert optimise(connection, namespace, 100, most=64) == []
 
@@ -154,7 +153,7 @@ def how_built(connection: Connection) -> set[str]:
 
 
 def test_writes_look_less_far_for_neighbours_than_the_building_did(
-    connection: Connection, namespace: store.Namespace, memory: MemSense
+    connection: Connection, namespace: Namespace, memory: MemSense
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     assert how_built(connection) == {"m=16, ef_construction=64"}
@@ -165,7 +164,7 @@ def test_writes_look_less_far_for_neighbours_than_the_building_did(
 
 
 def test_an_index_of_an_earlier_version_is_eased_by_the_next_run(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     name = sql.Identifier(min(scope_indexes(connection)))
@@ -176,7 +175,7 @@ def test_an_index_of_an_earlier_version_is_eased_by_the_next_run(
 
 
 def test_easing_does_not_wait_behind_a_transaction_that_reads(
-    connection: Connection, namespace: store.Namespace, database_url: str
+    connection: Connection, namespace: Namespace, database_url: str
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     name = sql.Identifier(min(scope_indexes(connection)))
@@ -190,7 +189,7 @@ def test_easing_does_not_wait_behind_a_transaction_that_reads(
 
 
 def test_the_indexes_of_a_scope_that_shrank_are_dropped(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     [change] = optimise(connection, namespace, 1000, most=64)
@@ -200,7 +199,7 @@ def test_the_indexes_of_a_scope_that_shrank_are_dropped(
 
 
 def test_an_index_that_a_crash_left_invalid_is_rebuilt(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     broken = min(scope_indexes(connection))
@@ -214,7 +213,7 @@ def test_an_index_that_a_crash_left_invalid_is_rebuilt(
 
 
 def test_indexing_that_broke_off_leaves_exact_search_and_is_finished_by_the_next(
-    connection: Connection, namespace: store.Namespace, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, namespace: Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(indexes, "INDEXED_TABLES", (*INDEXED_TABLES[:2], "no_such_table"))
@@ -228,7 +227,7 @@ def test_indexing_that_broke_off_leaves_exact_search_and_is_finished_by_the_next
 
 
 def test_leftovers_of_interrupted_indexing_are_dropped_when_the_scope_is_small_again(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     connection.execute("UPDATE memsense.scopes SET indexed = false")
@@ -238,7 +237,7 @@ def test_leftovers_of_interrupted_indexing_are_dropped_when_the_scope_is_small_a
 
 
 def test_only_one_optimisation_runs_at_a_time(
-    connection: Connection, namespace: store.Namespace, database_url: str
+    connection: Connection, namespace: Namespace, database_url: str
 ) -> None:
     lock = "SELECT pg_advisory_lock(hashtext('memsense indexing'))"
     with psycopg.connect(database_url, autocommit=True) as other:
@@ -249,7 +248,7 @@ def test_only_one_optimisation_runs_at_a_time(
 
 
 def test_an_indexed_scope_is_searched_through_its_indexes(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
@@ -264,7 +263,7 @@ def test_an_indexed_scope_is_searched_through_its_indexes(
 
 
 def test_a_small_indexed_scope_gives_the_exact_answer(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
@@ -278,7 +277,7 @@ def test_a_small_indexed_scope_gives_the_exact_answer(
 @pytest.mark.parametrize("ann", [False, True])
 def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
     connection: Connection,
-    namespace: store.Namespace,
+    namespace: Namespace,
     monkeypatch: pytest.MonkeyPatch,
     route: Route,
     few_least: int,
@@ -302,7 +301,7 @@ def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
 @pytest.mark.one_server("the node that scans the index keeps the setting")
 @pytest.mark.parametrize(("chunks", "factor"), [(300, 1.0), (100_000, 2.0), (25_600_000, 4.0)])
 def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
-    connection: Connection, namespace: store.Namespace, chunks: int, factor: float
+    connection: Connection, namespace: Namespace, chunks: int, factor: float
 ) -> None:
     def breadth() -> int:
         [[value]] = connection.execute("SHOW hnsw.ef_search").fetchall()
@@ -322,7 +321,7 @@ def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
 
 
 def test_indexes_that_know_no_model_are_replaced(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     scope_id = find_known(connection, namespace).scope_id
     for table in INDEXED_TABLES:
@@ -339,7 +338,7 @@ def test_indexes_that_know_no_model_are_replaced(
 
 @pytest.mark.parametrize("ann", [False, True])
 def test_recall_reads_the_vectors_of_the_questions_model_alone(
-    connection: Connection, namespace: store.Namespace, ann: bool
+    connection: Connection, namespace: Namespace, ann: bool
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
@@ -375,7 +374,7 @@ def test_recall_reads_the_vectors_of_the_questions_model_alone(
 
 
 def test_recall_reports_whether_the_scope_is_indexed(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: Namespace
 ) -> None:
     known = find_known(connection, namespace)
     state, _ = run_recall(connection, request(namespace, known, ann=False))
@@ -386,7 +385,7 @@ def test_recall_reports_whether_the_scope_is_indexed(
 
 
 def test_searches_work_when_another_process_dropped_the_indexes(
-    memory: MemSense, connection: Connection, namespace: store.Namespace
+    memory: MemSense, connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     before = [hit.chunk.chunk_id for hit in memory.search("lisbon train", user_id="ada").hits]
@@ -396,7 +395,7 @@ def test_searches_work_when_another_process_dropped_the_indexes(
 
 
 def test_exclusions_hold_in_a_search_through_the_indexes(
-    memory: MemSense, connection: Connection, namespace: store.Namespace
+    memory: MemSense, connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     first = memory.search("lisbon train", user_id="ada").hits

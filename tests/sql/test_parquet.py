@@ -14,8 +14,8 @@ import pytest
 
 from memsense import MemSense
 from memsense.client import parquet
+from memsense.draft.exported import ExportedChunk
 from memsense.errors import ConfigurationError, IngestError
-from memsense.write.exported import ExportedChunk
 
 OpenMemory = Callable[..., MemSense]
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)

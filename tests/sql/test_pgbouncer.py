@@ -19,7 +19,7 @@ from memsense.db.migrate import downgrade, schema_state, upgrade
 from memsense.doctor.checkup import check_up
 from memsense.doctor.findings import Finding
 from memsense.errors import DatabaseError, PoolerError
-from memsense.store import IndexChange
+from memsense.store.indexes import IndexChange
 
 TENANTS = ("a", "b")
 CLIENTS = 8

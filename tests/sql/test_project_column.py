@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from memsense import MemSense
+from memsense.draft.drafting import Annotations
 from memsense.errors import NotFoundError
-from memsense.write.drafting import Annotations
 
 OpenMemory = Callable[..., MemSense]
 

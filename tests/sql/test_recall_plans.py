@@ -17,10 +17,10 @@ from psycopg import sql
 
 from memsense import MemSense, Profile
 from memsense.db import open_pool
+from memsense.draft.drafting import Annotations
 from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
 from memsense.search.recall.run import RecallRequest
 from memsense.search.request import Filters
-from memsense.write.drafting import Annotations
 
 pytestmark = pytest.mark.one_server("its coordinator's plan does not show how a node runs its part")
 

@@ -16,12 +16,12 @@ from mcp import Client
 
 from memsense import AsyncMemSense, MemSense, load_settings
 from memsense.client.histories import Said
+from memsense.draft.drafting import Annotations
 from memsense.hooks.recall import Recaller
 from memsense.ingest import ReadOptions
 from memsense.mcp.scope import OneScope, Scope
 from memsense.mcp.server import build_server
 from memsense.store.items import PutItem
-from memsense.write.drafting import Annotations
 
 OpenMemory = Callable[..., MemSense]
 

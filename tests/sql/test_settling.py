@@ -10,7 +10,7 @@ from embedders import HashingEmbedder
 from plans import explain_recall, walk
 from psycopg import sql
 
-from memsense import MemSense, store
+from memsense import MemSense
 from memsense.config import Settings
 from memsense.db import open_pool
 from memsense.db.connection import Connection
@@ -189,13 +189,13 @@ def test_settling_continues_during_a_write_and_ends_after_it(
     """Vectors of a write at the end of a job are left to that job or to another one."""
     add(memory, "a violin for bo")
     settled = threading.Event()
-    count = store.count_fresh
+    count = indexes.count_fresh
 
     def count_fresh(*args: Any) -> int:
         settled.set()
         return count(*args)
 
-    monkeypatch.setattr(store, "count_fresh", count_fresh)
+    monkeypatch.setattr(indexes, "count_fresh", count_fresh)
     with psycopg.connect(database_url) as writer:
         writer.execute("SELECT FROM memsense.scopes WHERE scope_id = 1 FOR NO KEY UPDATE")
         worker = threading.Thread(target=memory.jobs.run)
@@ -237,13 +237,13 @@ def test_a_settling_job_is_done_a_batch_at_a_time(
     [left] = fetch(connection, fresh)
     assert left == 3
     stop = threading.Event()
-    settle = store.settle_vectors
+    settle = indexes.settle_vectors
 
     def settle_and_stop(*args: Any, **options: Any) -> int:
         stop.set()
         return settle(*args, **options)
 
-    monkeypatch.setattr(store, "settle_vectors", settle_and_stop)
+    monkeypatch.setattr(indexes, "settle_vectors", settle_and_stop)
     memory.jobs.work(stop)
     assert fetch(connection, fresh) == [1]
     [job] = memory.jobs.list()

@@ -10,7 +10,7 @@ from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
 from memsense.errors import NotFoundError
-from memsense.store import find_namespace, lock_scope
+from memsense.store.scopes import find_namespace, lock_scope
 from memsense.store.supersession import find_pairs
 
 OpenMemory = Callable[..., MemSense]

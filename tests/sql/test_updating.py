@@ -13,8 +13,8 @@ from dumping import find_words
 from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
+from memsense.draft.facets import Facets
 from memsense.errors import ConflictError, InvalidInputError, NotFoundError
-from memsense.write.facets import Facets
 
 OpenMemory = Callable[..., MemSense]
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from growth import LINEAR, growth
 
+from memsense.draft.chunking import split_exchange, split_text
+from memsense.draft.facets import RuleTagger
 from memsense.errors import IngestError
 from memsense.graph.extraction import RuleExtractor, entity_key, find_mentions, question_keys
 from memsense.ingest import ReadOptions, Source, read_source
@@ -24,8 +26,6 @@ from memsense.search.question.names import find_names
 from memsense.store.planning import drop_repeats
 from memsense.text.identifiers import find_identifiers, index_identifiers
 from memsense.types import ChunkDraft, Conversation, ExchangeDraft
-from memsense.write.chunking import split_exchange, split_text
-from memsense.write.facets import RuleTagger
 
 Read = Callable[[str], object]
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsense.types import ChunkDraft
-from memsense.write.chunking import (
+from memsense.draft.chunking import (
     CONTEXT_AFTER,
     CONTEXT_BEFORE,
     LARGEST_CHUNK,
@@ -22,6 +21,7 @@ from memsense.write.chunking import (
     split_exchange,
     split_text,
 )
+from memsense.types import ChunkDraft
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from memsense.draft.drafting import Annotations, Drafter
+from memsense.draft.facets import RuleTagger
 from memsense.types import Conversation, ExchangeDraft, Message, Role
-from memsense.write.drafting import Annotations, Drafter
-from memsense.write.facets import RuleTagger
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

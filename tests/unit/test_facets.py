@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsense.draft.facets import FACETS, RULES, Facet, Facets, FacetTagger, RuleTagger
+from memsense.draft.facets.model import MAX_FACET_TEXT
+from memsense.draft.facets.sentences import MAX_SENTENCE, split_sentences
 from memsense.errors import ConfigurationError
-from memsense.write.facets import FACETS, RULES, Facet, Facets, FacetTagger, RuleTagger
-from memsense.write.facets.model import MAX_FACET_TEXT
-from memsense.write.facets.sentences import MAX_SENTENCE, split_sentences
 
 # One example per rule; test_every_rule_has_an_example keeps the table complete.
 EXAMPLES: dict[str, str] = {

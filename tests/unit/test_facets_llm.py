@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import pytest
 
+from memsense.draft.facets import Facets, FacetTagger
 from memsense.errors import ConfigurationError
-from memsense.write.facets import Facets, FacetTagger
 
 pytest.importorskip("openai", reason="needs memsense[llm]: make setup-all")
 
-from memsense.write.facets.llm import LLMTagger
+from memsense.draft.facets.llm import LLMTagger
 
 EMPTY: dict[str, object] = {
     "personal_info": [],

@@ -8,7 +8,7 @@ from rich.progress import Progress
 
 from memsense.cli.progress import IngestProgress
 from memsense.cli.summary import print_summary
-from memsense.write.ingest_run import IngestReport, NothingIngestedError
+from memsense.draft.ingest_run import IngestReport, NothingIngestedError
 
 
 def test_a_thousand_failures_of_one_reason_are_one_line() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memsense.client.verbs import Memory
 from memsense.declaration import parameters_of, takes
+from memsense.draft.drafting import Annotations
 from memsense.errors import InvalidInputError
 from memsense.ingest import ReadOptions
 from memsense.inputs import (
@@ -33,7 +34,6 @@ from memsense.inputs import (
     Time,
     shorten,
 )
-from memsense.write.drafting import Annotations
 
 FAR = timezone(timedelta(hours=23, minutes=59))
 

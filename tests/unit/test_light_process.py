@@ -10,10 +10,10 @@ HEAVY = set(
     sqlalchemy tokenizers tomlkit typer watchfiles zstandard""".split()
 )
 FOR_SOME = set(
-    """memsense.client.writes memsense.db.embedded memsense.evaluation memsense.explain.outcomes
+    """memsense.client.writing memsense.db.embedded memsense.evaluation memsense.explain.outcomes
     memsense.graph.extraction.rules memsense.ingest.formats memsense.ingest.readers
-    memsense.store.jobs memsense.store.traces memsense.store.writes memsense.write.drafting
-    memsense.write.facets.rules""".split()
+    memsense.store.jobs memsense.store.traces memsense.store.writes memsense.draft.drafting
+    memsense.draft.facets.rules""".split()
 )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from memsense.draft.messages import read_messages
 from memsense.errors import InvalidInputError
 from memsense.ingest import pair_exchanges
-from memsense.write.messages import read_messages
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

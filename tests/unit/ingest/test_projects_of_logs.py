@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from memsense.draft.drafting import Annotations, Drafter
+from memsense.draft.facets import RuleTagger
 from memsense.ingest import ReadOptions, ReadReport, expand_paths, read_source
 from memsense.text.projects import project_of
 from memsense.types import Conversation
-from memsense.write.drafting import Annotations, Drafter
-from memsense.write.facets import RuleTagger
 
 LOOMS, BOATS = "/work/of/ada/looms", "/work/of/ada/boats"
 Json = dict[str, Any]

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Any
 
+from memsense.draft.exported import ExportedChunk
+from memsense.draft.facets import FACETS, FacetTagger
 from memsense.text.secrets import clean
 from memsense.types import Chunk
-from memsense.write.exported import ExportedChunk
-from memsense.write.facets import FACETS, FacetTagger
 
 
 def clean_chunk(

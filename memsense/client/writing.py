@@ -1,34 +1,42 @@
-"""Writes of drafts: each session in a transaction of its own, or within the caller's."""
+"""Writes of messages: read, cut into drafts and stored, in one transaction or the caller's."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import psycopg
 
-from memsense import store
 from memsense.client.changes import naming_key
 from memsense.client.context import Context
 from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
 from memsense.db.connection import Connection
-from memsense.errors import ConflictError
+from memsense.draft.drafting import Annotations, Drafter
+from memsense.draft.messages import read_messages
+from memsense.draft.vectors import LATER, BatchVectors, list_chunks
+from memsense.errors import ConflictError, InvalidInputError
+from memsense.inputs import AsList, Checker, Id, shorten
 from memsense.store.awaiting import OutdatedDraftError, find_awaiting
+from memsense.store.jobs import count_unembedded
 from memsense.store.keys import WriteKey, write_once
+from memsense.store.planning import select_missing
+from memsense.store.quotas import keep_quota
+from memsense.store.reads import fetch_chunks
+from memsense.store.scopes import Follower, Namespace, find_tenant, lock_scope, name_tenant
+from memsense.store.sessions import MarkedSession, list_marked, session_texts
+from memsense.store.writes import make_session, write_session
 from memsense.text.secrets import summary
 from memsense.types import (
     Added,
     Chunk,
     Conversation,
     EmbedWhen,
+    IngestMode,
     SessionDraft,
     SessionWrite,
 )
-from memsense.write.vectors import LATER, BatchVectors, list_chunks
-
-if TYPE_CHECKING:
-    from memsense.write.drafting import Drafter
 
 T = TypeVar("T")
 
@@ -43,9 +51,90 @@ class SessionInput(NamedTuple):
     """
 
     conversation: Conversation
-    drafter: "Drafter"
+    drafter: Drafter
     user_id: str
     is_named: bool = True
+
+
+class _SessionItem(Annotations):
+    """One session of `add_many`: the keywords of `add` that belong to a session."""
+
+    messages: Any
+    session_id: Id | None = None
+    user_id: Id | None = None
+    mode: IngestMode = "turn"
+
+
+_read_items = Checker(Annotated[list[Mapping[str, Any]], AsList], "sessions")
+
+
+def read_session(
+    context: Context,
+    messages: object,
+    *,
+    user_id: str,
+    session_id: str | None,
+    mode: IngestMode,
+    annotations: Annotations,
+    redact: bool | None = None,
+) -> SessionInput:
+    """Return one session's messages, ready to be stored; those without a time are said now.
+
+    Without a `session_id`, the session is the day of the first message.
+
+    Raises InvalidInputError for a message that can't be used.
+    """
+    conversation = read_messages(messages, session_id=session_id, now=datetime.now(UTC))
+    drafter = Drafter(
+        tagger=context.tagger,
+        mode=mode,
+        ledger=False,
+        redacts=context.redacts(logs=False, choice=redact),
+        annotations=annotations,
+    )
+    return SessionInput(conversation, drafter, user_id, is_named=session_id is not None)
+
+
+def read_sessions(
+    context: Context,
+    sessions: Iterable[Mapping[str, object]],
+    user_id: str | None,
+    redact: bool | None = None,
+) -> list[SessionInput]:
+    """Return several sessions, ready to be stored; `user_id` owns those that name no user.
+
+    Raises InvalidInputError, which names the number of the session that can't be used.
+    """
+    places: set[tuple[str, str]] = set()
+    inputs: list[SessionInput] = []
+    for number, fields in enumerate(_read_items(sessions)):
+        try:
+            item = _SessionItem(**fields)
+            owner = item.user_id or user_id
+            if owner is None:
+                missing = "user_id is missing, here and in the call"
+                raise InvalidInputError(missing)  # noqa: TRY301 (its number is added below)
+            session = read_session(
+                context,
+                item.messages,
+                user_id=owner,
+                session_id=item.session_id,
+                mode=item.mode,
+                annotations=item,
+                redact=redact,
+            )
+        except InvalidInputError as error:
+            raise InvalidInputError(f"sessions.{number}: {error}") from None
+        # Two items of one session could complete each other's exchanges in either order.
+        place = session.user_id, session.conversation.session_id
+        if place in places:
+            raise InvalidInputError(
+                f"sessions.{number}: session {shorten(place[1])} of {shorten(place[0])} came"
+                " before: give all of its messages at once, or each session a session_id of its own"
+            )
+        places.add(place)
+        inputs.append(session)
+    return inputs
 
 
 class Writes:
@@ -63,7 +152,7 @@ class Writes:
         self,
         draft: SessionDraft,
         vectors: BatchVectors,
-        also: Callable[[Connection, store.Namespace], object],
+        also: Callable[[Connection, Namespace], object],
     ) -> None:
         """Store a draft in one transaction with other work, which may run more than once."""
         write = self._writer(draft, vectors)
@@ -127,7 +216,7 @@ class Writes:
         self, session: SessionInput, draft: SessionDraft, joined: psycopg.Connection | None
     ) -> SessionDraft:
         """Return the draft, merged with the stored exchange that it answers, if there is one."""
-        from memsense.write.completing import complete_exchange, starts_with_answer
+        from memsense.draft.completing import complete_exchange, starts_with_answer
 
         if not starts_with_answer(session.conversation, draft):
             return draft
@@ -150,7 +239,7 @@ class Writes:
     def _name_tenant(self, connection: Connection) -> None:
         """Let the rest of a caller's transaction see this tenant's rows."""
         settings = self._context.settings
-        store.name_tenant(connection, settings.tenant, settings.seal_key)
+        name_tenant(connection, settings.tenant, settings.seal_key)
 
     def _add(
         self,
@@ -178,7 +267,7 @@ class Writes:
                 )
             )
             every = [chunk_id for chunk_ids, _ in stored for chunk_id in chunk_ids]
-            chunks = {it.chunk_id: it for it in store.fetch_chunks(connection, namespace, every)}
+            chunks = {it.chunk_id: it for it in fetch_chunks(connection, namespace, every)}
             results: list[Added] = []
             for chunk_ids, deferred in stored:
                 # A repeated write may name chunks that were erased since.
@@ -194,21 +283,21 @@ class Writes:
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return draft
-        return run_read(self._context.pool, lambda it: store.select_missing(it, namespace, draft))
+        return run_read(self._context.pool, lambda it: select_missing(it, namespace, draft))
 
     def _writer(
         self, draft: SessionDraft, vectors: BatchVectors
-    ) -> Callable[[Connection], tuple[store.Namespace, SessionWrite]]:
+    ) -> Callable[[Connection], tuple[Namespace, SessionWrite]]:
         """Return a function that stores the draft in an open transaction."""
         followers = self._context.followers(draft)
         space = vectors.space()
 
-        def write(connection: Connection) -> tuple[store.Namespace, SessionWrite]:
+        def write(connection: Connection) -> tuple[Namespace, SessionWrite]:
             namespace = self._context.open_namespace(connection, space)
-            scope = store.lock_scope(connection, namespace, draft.user_id, followers=followers)
-            written = store.write_session(connection, scope, draft, vectors)
+            scope = lock_scope(connection, namespace, draft.user_id, followers=followers)
+            written = write_session(connection, scope, draft, vectors)
             if written.added:
-                store.keep_quota(
+                keep_quota(
                     connection,
                     namespace,
                     scope,
@@ -220,7 +309,7 @@ class Writes:
             if written.expires:
                 self._context.wake_worker()
             if vectors.deferred is not None:
-                waiting = store.count_unembedded(connection, scope, written.chunk_ids)
+                waiting = count_unembedded(connection, scope, written.chunk_ids)
                 written = replace(written, deferred=waiting)
             return namespace, written
 
@@ -253,7 +342,7 @@ class Writes:
         Without it, the savepoint would become a transaction of its own and be committed.
         """
         with database_errors():
-            store.find_tenant(connection, self._context.settings.tenant)
+            find_tenant(connection, self._context.settings.tenant)
 
     def make_sessions(self, user_id: str | None = None) -> int:
         """Make the session chunks left for later, of one user or all; return how many sessions.
@@ -265,22 +354,20 @@ class Writes:
         if namespace is None:
             return 0
         count = 0
-        for session in run_read(pool, lambda it: store.list_marked(it, namespace, user_id)):
+        for session in run_read(pool, lambda it: list_marked(it, namespace, user_id)):
             vectors = context.batch_vectors()
-            fetch_texts = partial(store.session_texts, namespace=namespace, marked=session)
+            fetch_texts = partial(session_texts, namespace=namespace, marked=session)
             vectors.prepare(run_read(pool, fetch_texts))
             followers = context.followers()
 
             def make(
                 connection: Connection,
-                session: store.MarkedSession = session,
+                session: MarkedSession = session,
                 vectors: BatchVectors = vectors,
-                followers: Sequence[store.Follower] = followers,
+                followers: Sequence[Follower] = followers,
             ) -> bool:
-                scope = store.lock_scope(
-                    connection, namespace, session.user_id, followers=followers
-                )
-                return store.make_session(connection, scope, session.session_id, vectors)
+                scope = lock_scope(connection, namespace, session.user_id, followers=followers)
+                return make_session(connection, scope, session.session_id, vectors)
 
             count += self._run(make, vectors, {session.user_id})
         return count

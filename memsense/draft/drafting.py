@@ -8,6 +8,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from memsense.draft.chunking import dedup_window, exchange_hash, find_opening, split_exchange
+from memsense.draft.expiry import check_expiry, read_lifetime
+from memsense.draft.facets import FACETS, FacetTagger
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
 from memsense.inputs import (
@@ -34,9 +37,6 @@ from memsense.types import (
     Message,
     SessionDraft,
 )
-from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
-from memsense.write.expiry import check_expiry, read_lifetime
-from memsense.write.facets import FACETS, FacetTagger
 
 
 class Annotations(Input):

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from memsense.write.facets.model import Facet
+from memsense.draft.facets.model import Facet
 
 # Parts of the patterns. All repetitions have small limits, so that no sentence makes a pattern
 # backtrack for long: tests/unit/test_linear_patterns.py and test_facets.py attack them.

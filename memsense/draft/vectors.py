@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.draft.facets.sentences import split_sentences
 from memsense.embed import (
     Embedder,
     Passage,
@@ -20,7 +21,6 @@ from memsense.embed import (
 from memsense.embed.tokens import Ranges
 from memsense.errors import EmbeddingError, ModelMismatchError
 from memsense.types import ChunkDraft, EmbeddingModel, EmbedWhen, SessionDraft
-from memsense.write.facets.sentences import split_sentences
 
 T = TypeVar("T")
 

@@ -3,17 +3,17 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from memsense.errors import ConfigurationError
-from memsense.types import MemoryKind
-from memsense.write.facets.model import FACETS, Facets, FacetSpan, Side, build_facets, get_kind
-from memsense.write.facets.rules import (
+from memsense.draft.facets.model import FACETS, Facets, FacetSpan, Side, build_facets, get_kind
+from memsense.draft.facets.rules import (
     ASSISTANT_PHRASE,
     FIRST_PERSON,
     RULES,
     Anchor,
     Rule,
 )
-from memsense.write.facets.sentences import split_sentences
+from memsense.draft.facets.sentences import split_sentences
+from memsense.errors import ConfigurationError
+from memsense.types import MemoryKind
 
 _QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}")
 
@@ -30,7 +30,7 @@ class RuleTagger:
         assert facets.personal_info == "I live in Leipzig."
 
     Args:
-        disabled: Names of rules to leave out; `memsense.write.facets.RULES` lists them.
+        disabled: Names of rules to leave out; `memsense.draft.facets.RULES` lists them.
 
     Raises:
         ConfigurationError: If `disabled` names a rule that does not exist.
@@ -41,7 +41,7 @@ class RuleTagger:
         if unknown:
             names = ", ".join(sorted(unknown))
             raise ConfigurationError(
-                f"no facet rule is named {names}; see memsense.write.facets.RULES"
+                f"no facet rule is named {names}; see memsense.draft.facets.RULES"
             )
         rules = [rule for rule in RULES if rule.name not in disabled]
         self._rules: dict[Side, list[Rule]] = {

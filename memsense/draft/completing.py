@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from memsense.draft.chunking import dedup_window, format_ledger_key
+from memsense.draft.drafting import Annotations, Drafter, hash_content
+from memsense.draft.facets import FACETS
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, pair_exchanges
 from memsense.types import (
@@ -13,9 +16,6 @@ from memsense.types import (
     Message,
     SessionDraft,
 )
-from memsense.write.chunking import dedup_window, format_ledger_key
-from memsense.write.drafting import Annotations, Drafter, hash_content
-from memsense.write.facets import FACETS
 
 
 def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:

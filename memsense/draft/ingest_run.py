@@ -12,14 +12,14 @@ from typing import Annotated, Any, BinaryIO, cast
 
 from pydantic import BeforeValidator
 
+from memsense.draft.drafting import Drafter
+from memsense.draft.vectors import BatchVectors, list_chunks
 from memsense.errors import DataRefusedError, IngestError, InvalidInputError, QuotaExceededError
 from memsense.ingest import ReadOptions, ReadReport, Source, Tally, expand_paths, read_source
 from memsense.inputs import Checker, wrong_value
 from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
 from memsense.types import SessionDraft, SessionWrite
-from memsense.write.drafting import Drafter
-from memsense.write.vectors import BatchVectors, list_chunks
 
 BATCH_CHUNKS = 256
 """Chunks embedded together: enough to sort by length, few enough to keep memory small."""

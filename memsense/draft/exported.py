@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
+from memsense.draft.facets.model import Facet, Side
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import (
     LARGEST_BIGINT,
@@ -28,7 +29,6 @@ from memsense.inputs import (
     whole_number,
 )
 from memsense.types import ChunkDraft, Granularity, JsonValue, MemoryKind, Status
-from memsense.write.facets.model import Facet, Side
 
 VERSION = 2
 

@@ -1,6 +1,6 @@
 """Tagger of facets by a language model behind an OpenAI-compatible /chat/completions endpoint.
 
-`memsense.write.facets` does not import it: it needs the `llm` extra, and no search ever calls it.
+`memsense.draft.facets` does not import it: it needs the `llm` extra, and no search ever calls it.
 """
 
 from typing import Self
@@ -9,9 +9,9 @@ from openai import APIError, OpenAI
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memsense.config import hide_secrets, shown_url
+from memsense.draft.facets.model import FACETS, Facet, Facets, FacetSpan, Side, build_facets
 from memsense.errors import ConfigurationError
 from memsense.types import MemoryKind
-from memsense.write.facets.model import FACETS, Facet, Facets, FacetSpan, Side, build_facets
 
 _PROMPT = """\
 You read one exchange of a conversation and quote what should be remembered about the people in it.

@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memsense.write.facets.model import FACETS, Facet, Facets, FacetSpan, FacetTagger
+from memsense.draft.facets.model import FACETS, Facet, Facets, FacetSpan, FacetTagger
 
 if TYPE_CHECKING:
-    from memsense.write.facets.rules import RULES, Rule
-    from memsense.write.facets.tagger import RuleTagger
+    from memsense.draft.facets.rules import RULES, Rule
+    from memsense.draft.facets.tagger import RuleTagger
 
 _HOMES = {"RULES": "rules", "Rule": "rules", "RuleTagger": "tagger"}
 

@@ -7,8 +7,8 @@ by what they share and by the newer one's words of change.
 import math
 from typing import Final, NamedTuple
 
+from memsense.draft.facets.sentences import split_sentences
 from memsense.text.changes import Statement, read_statement
-from memsense.write.facets.sentences import split_sentences
 
 
 class Evidence(NamedTuple):

@@ -1,1 +1,0 @@
-"""Writing of conversations: messages, exchanges, chunks, facets, vectors, ready for the store."""
