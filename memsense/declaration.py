@@ -130,7 +130,7 @@ def shared_text(annotation: Any) -> str:
 
 
 def _split_text(annotation: Any) -> tuple[str, Any]:
-    """Return the description in an annotation, wherever it stands, and the type without it."""
+    """Return the description anywhere in an annotation, and the type without it."""
     if get_origin(annotation) is Annotated:
         inner, *extras = get_args(annotation)
         notes = [it for it in extras if isinstance(it, FieldInfo) and it.description]

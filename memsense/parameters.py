@@ -168,7 +168,7 @@ MetadataFilter = Annotated[
     Metadata, about("Only memories whose metadata contains this JSON object.")
 ]
 MinScore = Annotated[
-    FiniteNumber, about("Lowest score of a hit; the answer may then be empty, and says so.")
+    FiniteNumber, about("Lowest score of a hit; an empty answer has a note with the best score.")
 ]
 Since = Annotated[AnyTime, about("Only memories of events from this time on, ISO 8601.")]
 Until = Annotated[AnyTime, about("Only memories of events before this time, ISO 8601.")]

@@ -90,7 +90,7 @@ class Message:
     `role` is `other` for people-to-people logs, whose `speaker` then names the person.
     `external_id` is the message's id in the log, or None. `at` is aware; it is in UTC, with
     `at_zone_known` False, if the log has no zone, and None if the log has no usable time. `project`
-    is the project that the log names beside this message.
+    is the project that the log names next to this message.
     """
 
     role: Role

@@ -74,7 +74,7 @@ def add(
 
 
 def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> None:
-    """Show one memory with all of its fields, whatever its status.
+    """Show one memory with all of its fields. Its status may be any.
 
     \b
       memsense show 42
@@ -263,7 +263,7 @@ def forget(
     \b
       memsense forget 42 43 --reason "asked to"
 
-    A session's chunk takes its exchanges along. A text that is said again is stored again.
+    A session's chunk takes its exchanges along. A text that is added again is stored again.
     """
     _change(
         ctx,

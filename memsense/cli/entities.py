@@ -94,7 +94,7 @@ def show(
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Show an entity: the memories that mention it most, and what they mention beside it.
+    """Show an entity: the memories that mention it most, and what else they mention.
 
     \b
       memsense entities show "Leipzig" --user ines
@@ -149,10 +149,10 @@ def _print_view(view: "EntityView") -> None:
         add_row(mentioned, chunk.chunk_id, moment, mention.mentions, text)
     console().print(mentioned)
     if view.neighbours:
-        beside = table("mentioned beside it", "kind", "memories", right=("memories",))
+        others = table("mentioned with it", "kind", "memories", right=("memories",))
         for near in view.neighbours:
-            add_row(beside, plain(near.name), near.kind, near.weight)
-        console().print(beside)
+            add_row(others, plain(near.name), near.kind, near.weight)
+        console().print(others)
 
 
 @app.command("rebuild")

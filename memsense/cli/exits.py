@@ -93,7 +93,7 @@ def end_when_terminated() -> None:
 
 
 def end_when_interrupted() -> EndingSignals:
-    """Make SIGINT raise KeyboardInterrupt even if it was ignored, beside `end_when_terminated`."""
+    """Make SIGINT, too, raise KeyboardInterrupt, even if it was ignored (`end_when_terminated`)."""
     signals = EndingSignals()
     # A shell script starts its background commands with SIGINT ignored. Ctrl-C is how `ingest
     # --watch`, `worker` and `serve` are meant to end, so these commands listen to it all the same.

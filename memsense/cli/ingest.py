@@ -122,7 +122,7 @@ def ingest(
             "--exclude-folder",
             metavar="PATH",
             help="Never read sessions of agents that worked in this folder or below it, nor logs"
-            " that lie there; beside those of MEMSENSE_EXCLUDE_FOLDERS. Repeatable.",
+            " that lie there; in addition to MEMSENSE_EXCLUDE_FOLDERS. Repeatable.",
         ),
     ] = None,
     guessed: Annotated[

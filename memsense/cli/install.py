@@ -73,7 +73,7 @@ def install(
       memsense install codex --user ada --hooks --timeout 1.5 --max-tokens 600
       memsense install codex --remove
 
-    Prints its changes to the files, and keeps a backup beside each file. --remove takes only these
+    Prints its changes to the files, and keeps a backup next to each file. --remove takes only these
     changes out: a file that was not changed since is restored to the byte. With --hooks the
     agent gets memories before each prompt, and each session is stored when a turn ends
     (docs/guides/hooks.md). --tenant and --namespace go into the server's arguments, --database-url
@@ -168,9 +168,9 @@ def _read_environment(target: Target) -> dict[str, str]:
 def _find_program() -> Path:
     """Return the full path of the command memsense."""
     # Agents don't start their servers with the PATH of a person's shell.
-    beside = Path(sys.executable).with_name("memsense")
-    if beside.exists():
-        return beside
+    installed = Path(sys.executable).with_name("memsense")
+    if installed.exists():
+        return installed
     program = shutil.which("memsense")
     if program is None:
         raise ConfigurationError("the command memsense is not on the PATH: install it first")

@@ -159,7 +159,7 @@ def complete_formats(typed: str) -> list[str]:
 
 
 def check_format(name: str | None, *, has_map: bool) -> None:
-    """Raise BadParameter for a format that doesn't exist, or stands beside a mapping."""
+    """Raise BadParameter for a format that doesn't exist, or is passed with a mapping."""
     if name is not None and has_map:
         raise typer.BadParameter("--map and --format exclude each other", param_hint="--format")
     if name is not None and not name.endswith(SUFFIX):

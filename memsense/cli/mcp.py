@@ -107,7 +107,7 @@ def mcp(
         transports.serve_stdio(server, find, _print_error, _leave)
         return
     with transports.listen(host, port) as listening:
-        # An IPv6 address stands in brackets in a URL. Port 0 is only known once the socket listens.
+        # A URL has an IPv6 address in brackets. Port 0 is only known once the socket listens.
         address = f"[{host}]" if ":" in host else host
         url = f"http://{address}:{listening.getsockname()[1]}{transports.PATH}"
         text = f"memsense: serving the memory of {user!r} at {url}; Ctrl-C ends it"

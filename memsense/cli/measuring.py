@@ -145,7 +145,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A profile's summary, its variants compared with it, and what was requested beside them."""
+    """A profile's summary, its variants compared with it, and other requested measurements."""
 
     summary: Mapping[str, Any]
     intervals: Mapping[str, Mapping[str, Interval]]

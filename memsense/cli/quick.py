@@ -24,7 +24,7 @@ MOST_IDLE = 900.0
 """Seconds without a request after which the daemon ends."""
 
 _GRACE = 0.1
-"""Seconds beyond the timeout after which the process ends, whatever it is doing."""
+"""Seconds beyond the timeout after which the process ends, even in the middle of its work."""
 
 
 class HookCall(NamedTuple):
@@ -130,7 +130,7 @@ def answer(call: HookCall) -> None:
         )
         sys.stdout.write(format_answer(event, context))
         sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001 (an agent must go on, whatever it is)
+    except Exception as error:  # noqa: BLE001 (an agent must go on after any error)
         sys.stderr.write(f"memsense: {error}\n")
 
 

@@ -267,7 +267,7 @@ class AsyncMemSense(AsyncMemory):
 
     @cached_property
     def items(self) -> "AsyncItemsResource":
-        """Values under keys, which agent frameworks store beside conversations."""
+        """Values under keys, which agent frameworks store in addition to conversations."""
         from memsense.client.items import AsyncItemsResource
 
         return AsyncItemsResource(self._threads, self._sync.items)

@@ -1,4 +1,4 @@
-"""`memory.context`: from a prompt to the text that stands before it, or to nothing.
+"""`memory.context`: from a prompt to the text to put before it, or to nothing.
 
 One search, or a second one within the prompt's project; the decision whether anything known
 concerns the prompt; then the card and the passages that matter, within a token budget.
@@ -69,7 +69,7 @@ def assemble(
         request: The search for the prompt, over all projects.
         project: The prompt's project; None for none.
         max_tokens: Maximum length of the text.
-        silence: Chance that something known concerns the prompt below which nothing is said.
+        silence: Return no text if the chance that a memory concerns the prompt is below this.
         card: Whether lasting statements about the user come first.
         format: "markdown" or "xml".
         tokenizer: Counter of tokens; by default memsense's own.

@@ -1,4 +1,4 @@
-"""`memory.items`: values under a path and a key, which frameworks store beside conversations."""
+"""`memory.items`: values by path and key, which frameworks store in addition to conversations."""
 
 from collections.abc import Sequence
 from dataclasses import replace

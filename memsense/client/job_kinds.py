@@ -1,7 +1,7 @@
 """Kinds of background jobs, and how each is done.
 
 A kind is a function from leased jobs to an `Outcome`, and its line in `KINDS`. Each job is finished
-in the transaction that does its work, so that it is done once, whatever dies in between.
+in the transaction that does its work, so that it is done once, even after a crash.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -156,7 +156,7 @@ def find_open_end(answer: str) -> str:
 
 
 def _find_remaining(paragraphs: Sequence[str]) -> str:
-    """Return the last list that is said to be of next steps, with the line that says so."""
+    """Return the last list of next steps, with the line that introduces it."""
     for at in reversed(range(len(paragraphs))):
         first, *others = _strip_lines(paragraphs[at])
         if _ITEM.match(first) or not _REMAINING.search(first):

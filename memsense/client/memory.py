@@ -51,8 +51,8 @@ class MemSense(Memory):
                        user_id="ada", session_id="monday")
             hits = memory.search("Where does Ada live?", user_id="ada")
 
-    Safe to share between threads. Everything happens within one tenant and one namespace. Beside
-    its verbs it has the resources `settings`, `profiles`, `projects`, `traces`, `questions`,
+    Safe to share between threads. Everything happens within one tenant and one namespace.
+    Its resources are `settings`, `profiles`, `projects`, `traces`, `questions`,
     `entities`, `models`, `indexes`, `erasures`, `ttl`, `jobs`, `access_keys`, `histories` and
     `items`.
     """
@@ -72,7 +72,7 @@ class MemSense(Memory):
         *,
         profile: Annotated[
             GivenProfile,
-            about("A profile or the name of one, used whatever the namespace's settings say."),
+            about("A profile or the name of one; it overrides the namespace's settings."),
         ]
         | None = None,
         embedder: Annotated[
@@ -111,7 +111,7 @@ class MemSense(Memory):
         Args:
             url: Address of a database that `memsense init` has prepared; default:
                 MEMSENSE_DATABASE_URL, else the embedded server, which is started at first use.
-            profile: A profile or the name of one, used whatever the namespace's settings say.
+            profile: A profile or the name of one; it overrides the namespace's settings.
             embedder: Turns texts into vectors; default: as the settings say.
             other_embedders: Embedders of other models that the namespace has vectors of, where the
                 database doesn't say how to open them: see `models`.
@@ -267,7 +267,7 @@ class MemSense(Memory):
 
     @cached_property
     def items(self) -> "ItemsResource":
-        """Values under keys, which agent frameworks store beside conversations."""
+        """Values under keys, which agent frameworks store in addition to conversations."""
         from memsense.client.items import ItemsResource
 
         return ItemsResource(self._context)

@@ -140,7 +140,7 @@ class ParquetExport:
 @contextmanager
 def open_parquet(path: Path) -> Generator[ParquetExport]:
     """Open an export to the path; if it fails, the path keeps its earlier file."""
-    # Written beside the path and moved at the end: a reader never sees half an export.
+    # Written next to the path and moved at the end: a reader never sees half an export.
     draft = path.with_name(f"{path.name}.part")
     export = ParquetExport(draft)
     try:

@@ -119,7 +119,7 @@ class Searches:
         return self._with_sessions(namespace, self._run_current(namespace, request))
 
     def rerun(self, namespace: Namespace, request: SearchRequest) -> Search:
-        """Run a search just as the request says, whatever the settings are by now."""
+        """Run a search just as the request says, even if the settings have changed since."""
         return self._follow_model(self._run_plans([self._plan(namespace, request)])[0])
 
     def explain_absence(self, request: SearchRequest, chunk_id: int) -> "Verdict":

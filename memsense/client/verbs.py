@@ -172,7 +172,7 @@ ListGranularity = Annotated[Granularity, about('"turn" for exchanges, "session" 
 class Memory:
     """The memory of one tenant and namespace, with all of its verbs.
 
-    `MemSense` is a memory that you open and close, with resources beside the verbs.
+    `MemSense` is a memory that you open and close, with resources in addition to the verbs.
     """
 
     def __init__(self, context: "Context", *, model: EmbeddingModel | None = None) -> None:
@@ -542,7 +542,7 @@ class Memory:
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
                 the profile's, which is "turn" in all shipped profiles but `memsense`.
-            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            min_score: Lowest score of a hit; an empty answer has a note with the best score.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
@@ -774,7 +774,7 @@ class Memory:
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
                 the profile's, which is "turn" in all shipped profiles but `memsense`.
-            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            min_score: Lowest score of a hit; an empty answer has a note with the best score.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
@@ -854,7 +854,7 @@ class Memory:
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
                 the profile's, which is "turn" in all shipped profiles but `memsense`.
-            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            min_score: Lowest score of a hit; an empty answer has a note with the best score.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
@@ -1103,7 +1103,7 @@ class Memory:
 
     @takes
     def get(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> Chunk:
-        """Return one memory, whatever its status.
+        """Return one memory. Its status may be any.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
@@ -1123,7 +1123,7 @@ class Memory:
         *,
         timeout: Timeout | None = None,
     ) -> dict[int, Chunk]:
-        """Return memories by id, whatever their status; ids that do not exist are left out.
+        """Return memories by id, of any status; ids that do not exist are left out.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
@@ -1182,7 +1182,7 @@ class Memory:
         """Take a memory out of every search and out of its neighbours' context.
 
         `restore` undoes it. A session takes its exchanges along, a part of an exchange the other
-        parts. What is said again later is stored again.
+        parts. If it is added again later, it is stored again.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
@@ -1243,8 +1243,8 @@ class Memory:
             receipt = memory.erase(user_id="ada", by="data protection")
 
         Everything that holds the text or was made from it goes, recorded searches and history
-        included, in one transaction that checks that nothing is left. What is said again later is
-        stored again.
+        included, in one transaction that checks that nothing is left. A text
+        that is added again later is stored again.
 
         Args:
             user_id: Whose memory; needed unless only one user has that session or message.

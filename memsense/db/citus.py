@@ -17,7 +17,7 @@ EVERYWHERE = ("tenants", "models", "seals")
 """Small tables that every node has whole, since all tenants share them."""
 
 FIRST = "namespaces"
-"""The table that all others are placed beside, tenant by tenant."""
+"""The table that all others are placed with, tenant by tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +77,12 @@ def spread_local(connection: Connection) -> Spread:
     for name in everywhere:
         connection.execute(query("create_reference_table", FILE), {"name": name})
     by_tenant = [name for name in in_order(local, references) if name not in EVERYWHERE]
-    # Before those that refer to nothing, which are placed beside it as well.
+    # Before those that refer to nothing, which are placed with it as well.
     by_tenant.sort(key=lambda name: name != FIRST)
     for name in by_tenant:
-        # Beside one another, so that a tenant's rows are all on one node.
-        beside = "none" if name == FIRST else f"memsense.{FIRST}"
-        values = {"name": name, "colocate_with": beside}
+        # Colocated, so that a tenant's rows are all on one node.
+        colocate_with = "none" if name == FIRST else f"memsense.{FIRST}"
+        values = {"name": name, "colocate_with": colocate_with}
         connection.execute(query("create_distributed_table", FILE), values)
     return Spread(everywhere=everywhere, by_tenant=by_tenant)
 
@@ -142,7 +142,7 @@ def run_spread(connection: Connection, text: str) -> None:
         return f"CREATE TABLE {name} ({body}\n)"
 
     connection.execute(query("prepare_session", FILE))
-    # One by one: Citus sends a worker all of the text that a statement stands in.
+    # One by one: Citus sends a worker the whole text that contains a statement.
     for statement in split_statements(_CREATE_TABLE.sub(without_references, text)):
         table = _ALTER_TABLE.match(statement)
         # Nor does Citus change a constraint together with anything else.

@@ -37,7 +37,7 @@ class Tool(NamedTuple):
 def find_tool(name: str, major: int) -> Tool:
     """Return the program of the server's version, else of the next newer one.
 
-    Looks in PATH, in Debian's and Homebrew's folders, and beside the embedded server. Raises
+    Looks in PATH, in Debian's and Homebrew's folders, and next to the embedded server. Raises
     DatabaseError, with the versions that there are, if none fits.
     """
     tools = sorted(dict.fromkeys(_list_tools(name)), key=lambda it: it.major)

@@ -298,7 +298,7 @@ class EmbeddedServer:
         """Start the server; return the problem, after half a second, if there is one."""
         server = self._server(self._cluster)
         serveruser.forget_copies(self.data_dir, server.bin_path)
-        # PostgreSQL refuses to start beside processes that a killed server left at work.
+        # PostgreSQL refuses to start while processes of a killed server are still at work.
         orphans: list[psutil.Process] = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):

@@ -143,7 +143,7 @@ def is_read_only(error: psycopg.Error) -> bool:
 
 @contextmanager
 def telling_losses(connection: psycopg.Connection[Any]) -> Generator[None]:
-    """Raise an error that `is_lost` knows if the connection is broken, whatever the driver raised.
+    """Raise an error that `is_lost` knows for any error of a broken connection.
 
     psycopg has several classes for it: at the end of a pipeline, a plain DatabaseError.
     """

@@ -156,7 +156,7 @@ def _decode(data: bytes) -> str:
 
 
 def _log(path: Path) -> Path | None:
-    """Return the write-ahead log beside a database, None if it is empty or missing."""
+    """Return the write-ahead log next to a database, None if it is empty or missing."""
     log = path.with_name(f"{path.name}-wal")
     try:
         return log if log.stat().st_size > 0 else None
@@ -187,11 +187,11 @@ def _copy(path: Path, copy: Path) -> Look:
         # its checksums. One that was moved into the database, or begun anew, is copied again.
         before = _look(path)
         shutil.copyfile(path, copy)
-        beside = copy.with_name(f"{copy.name}-wal")
+        log_copy = copy.with_name(f"{copy.name}-wal")
         if log := _log(path):
-            shutil.copyfile(log, beside)
+            shutil.copyfile(log, log_copy)
         else:
-            beside.unlink(missing_ok=True)
+            log_copy.unlink(missing_ok=True)
         if _look(path) == before and not before[-1]:
             copy.chmod(0o600)
             return before

@@ -339,7 +339,7 @@ def _configure(connection: TenantConnection, *, detects_pooler: bool) -> None:
             register_vector(connection)
     if has_citus:
         connection.execute(queries.script("citus_session.sql"))
-    # Whatever the database's default: at a higher level, adds that run at once would fail.
+    # Overrides the database's default: at a higher level, adds that run at once would fail.
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
 
@@ -467,7 +467,7 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
         except psycopg.Error as error:
             if done is None or not (is_lost(error) or has_citus):
                 raise
-            # On a cluster, whatever the error is, a node may have committed its part already.
+            # On a cluster, a node may have committed its part already, after any kind of error.
             lost = error if is_lost(error) else psycopg.OperationalError(first_line(error))
             outcome = _was_committed(
                 pool, done[1], lost, is_idempotent=is_idempotent, has_citus=has_citus

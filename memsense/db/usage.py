@@ -23,7 +23,7 @@ UsageBy = Literal["user", "verb", "day", "namespace"]
 _MOST = 2**31 - 1
 
 _ROW_BYTES = 28
-"""Bytes of a row's header and of the pointer to it, beside its columns."""
+"""Bytes of a row's header and of the pointer to it, in addition to its columns."""
 
 _MEASURED = {
     "chunk_bytes": "chunks",

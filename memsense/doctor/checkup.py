@@ -1,4 +1,4 @@
-"""The examination of a database in whatever state it is, as `memsense doctor` runs it."""
+"""The examination of a database in any state, as `memsense doctor` runs it."""
 
 from collections.abc import Iterator
 

@@ -93,7 +93,7 @@ def _find_root(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, A
 def _is_source(node: Mapping[str, Any]) -> bool:
     name = node.get("Relation Name", "")
     has_rows = name.startswith(("embeddings_", "chunks")) or name in _OPTIONAL_TABLES
-    # A condition that is false from the start reads nothing, and stands in place of its table.
+    # A condition that is false from the start reads nothing, and replaces its table in the plan.
     return (
         has_rows or node.get("Function Name") in LOOKUPS or node.get("One-Time Filter") == "false"
     )

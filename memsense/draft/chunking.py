@@ -91,7 +91,7 @@ class Turn:
     """The fields of a turn chunk, stored or not, that links and session chunks are made from.
 
     `user_text` is without a repeated opening. `expires_at` is set only where no turn is stored
-    beside the session chunks; a stored turn has its own.
+    with the session chunks; a stored turn has its own.
     """
 
     ordinal: int

@@ -38,7 +38,7 @@ LONGEST_SHOWN = 60
 
 @dataclass(slots=True)
 class IngestReport:
-    """Report of an ingest run, with counts of exchanges if nothing else is said.
+    """Report of an ingest run, with counts of exchanges unless noted otherwise.
 
     Attributes:
         read: Counts of the reader: conversations, messages, skipped records, warnings.

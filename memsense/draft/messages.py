@@ -148,7 +148,7 @@ def _read_content(fields: Mapping[str, object]) -> object:
 
 
 def _read_time(fields: Mapping[str, object]) -> object:
-    """Return the time that stands under another library's key; None if `at` has it."""
+    """Return the time under another library's key; None if `at` has it."""
     if fields.get("at") is not None:
         return None
     for name in TIMES:

@@ -79,8 +79,8 @@ class Comparison(NamedTuple):
 def compare(older_text: str, newer_text: str, *, cosine: float, shared: float) -> Comparison:
     """Compare what a user said with what the user said later.
 
-    Of a long message the sentence counts that shares most words with the other message, with those
-    beside it.
+    Of a long message only the sentence that shares most words with the other message counts, with
+    its neighbours.
 
     Args:
         older_text: The user's side of the earlier exchange.
@@ -109,7 +109,7 @@ def compare(older_text: str, newer_text: str, *, cosine: float, shared: float) -
 
 
 def _nearest(text: str, other: Statement) -> str:
-    """Return the sentence that shares most words with another message, and those beside it."""
+    """Return the sentence that shares most words with another message, and its neighbours."""
     places = list(split_sentences(text))
     if len(places) <= _SHORT:
         return text

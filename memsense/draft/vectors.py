@@ -329,7 +329,7 @@ class BatchVectors:
         if route == "full":
             return reading.vector
         part = reading.parts[chunk.routes.index(route)]
-        # The model didn't come as far as this part, or it stands nowhere in the text.
+        # The model didn't read as far as this part, or the part isn't in the text.
         return part if part is not None else self._vectors.get(chunk.texts[route])
 
     def retry_until_embedded(self, write: Callable[[], T]) -> T:

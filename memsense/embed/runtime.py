@@ -108,7 +108,7 @@ def open_session(
             f"onnxruntime has no provider {provider!r} here, but {', '.join(sorted(available))}; a"
             " graphics card needs a package of its own in its place, such as onnxruntime-gpu"
         )
-    # The processor stands behind it, for operations that the provider lacks.
+    # The processor comes second, for operations that the provider lacks.
     providers = list(dict.fromkeys((available[provider.lower()], f"{CPU.upper()}{_PROVIDER}")))
     if graph is None:
         return onnxruntime.InferenceSession(str(path), options, providers=providers)

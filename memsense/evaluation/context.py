@@ -1,4 +1,4 @@
-"""Gold per token: the share of gold turns whose text stands in a prompt of so many tokens.
+"""Gold per token: the share of gold turns whose text is in a prompt of so many tokens.
 
 The prompt is measured, not the hits that it is made from: a model reads the prompt, and a user pays
 for it. Prompts that concern nothing stored are measured by the tokens that they get.
@@ -51,7 +51,7 @@ def normalise(text: str) -> str:
 
 
 def carried(prompt: str, text: str) -> bool:
-    """Return whether the text stands in the prompt, however it is quoted.
+    """Return whether the text is in the prompt, however it is quoted.
 
     A text of more than 500 characters needs 500 of them: its first, or stretches of at least 50
     characters that have 500 together.
@@ -65,7 +65,7 @@ def carried(prompt: str, text: str) -> bool:
         return bool(text)
     if len(text) <= LONG_TEXT:
         return False
-    # A character counts if a window around it stands in the prompt. Windows in a set instead of
+    # A character counts if a window around it is in the prompt. Windows in a set instead of
     # a search for the longest common stretches: prompts and turns have thousands of characters.
     windows = {prompt[start : start + STRETCH] for start in range(len(prompt) - STRETCH + 1)}
     count = end = 0

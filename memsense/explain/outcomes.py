@@ -42,9 +42,9 @@ class Fates:
 def judge_candidates(ranking: Ranking) -> Fates:
     """Return the outcome of every candidate.
 
-    Later steps overrule earlier ones: what scored below `min_score` could not be chosen, whatever
-    else is true of it. Limits bar whole sessions. An entry without a place among the best by score
-    alone was outranked; one with such a place was dropped by MMR.
+    Later steps overrule earlier ones: what scored below `min_score` could not be chosen in
+    any case. Limits bar whole sessions. An entry without a place among the best by score alone was
+    outranked; one with such a place was dropped by MMR.
     """
     candidates, profile, entries = ranking.candidates, ranking.profile, ranking.entries
     rows = np.array([entry.row for entry in entries], dtype=np.int64)

@@ -50,7 +50,7 @@ def draw_neighbourhood(path: Path, view: "EntityView") -> None:
     figure = make_figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     axes.set_axis_off()
-    axes.set_title(f"{view.entity.name}: what is mentioned beside it")
+    axes.set_title(f"{view.entity.name}: what is mentioned with it")
     axes.margins(0.12)
     _draw(networkx, graph, axes, view)
     try:

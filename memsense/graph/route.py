@@ -1,4 +1,4 @@
-"""Graph route: chunks that mention the question's entities, or entities mentioned beside them.
+"""Graph route: chunks that mention the question's entities, or entities mentioned with them.
 
 docs/how/entities.md has the formula, and why the route has weight 0 in every shipped profile: on
 LoCoMo's conversations 5-9, weight 1 lowers turn recall@20 by 0.5 points (p = 0.009).
@@ -15,7 +15,7 @@ FILE = "graph.sql"
 SIMILARITY = 0.8
 """A name that no entity has stands for entities whose spelling is more similar than this."""
 
-# A bound for well-known names, which stand beside thousands of others.
+# A bound for well-known names, which are mentioned with thousands of others.
 HOPS, EDGES = 2, 16
 """Hops of the route, and the number of an entity's strongest edges that each hop follows."""
 

@@ -61,7 +61,7 @@ class Recaller:
     ) -> tuple[str, set[int]]:
         """Return the memories for a prompt, and the ids of their chunks.
 
-        The text stands in tags that the readers of logs remove, so that a recalled memory is never
+        The text is in tags that the readers of logs remove, so that a recalled memory is never
         ingested a second time.
         """
         # Before it is cut, which could leave half a key: a recorded search holds the question.

@@ -14,7 +14,7 @@ from memsense.errors import ConfigurationError
 from memsense.hosts.places import Host, Server
 
 SUFFIX = ".before-memsense"
-"""Suffix of the backup that stands beside a file while memsense is in it."""
+"""Suffix of the backup next to a file while memsense is in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def read_original(file: Path, read: Callable[[str], dict[str, Any]]) -> Mapping[
     """Return the settings of the backup, or None if there is none that says anything.
 
     They tell an object that the person had from one that the installation has created, where a
-    program has written the file anew and the layout no longer says so.
+    program has written the file anew and the layout no longer shows it.
     """
     try:
         text = read_text(file.with_name(file.name + SUFFIX))

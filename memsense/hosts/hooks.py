@@ -122,7 +122,7 @@ class WholeFiles:
 
 
 def _is_our_group(group: object) -> bool:
-    """Return whether a group of hooks runs `memsense hook`, under whatever path."""
+    """Return whether a group of hooks runs `memsense hook`, under any path."""
     hooks = cast("Mapping[str, Any]", group).get(HOOKS) if isinstance(group, Mapping) else None
     commands = (
         [hook.get("command") for hook in cast("list[Any]", hooks)]

@@ -39,7 +39,7 @@ def config_folder(variable: str, default: str) -> Path:
 
 
 def _claude_code_file() -> Path:
-    # By default the file stands in the home itself, not in ~/.claude.
+    # By default the file is in the home itself, not in ~/.claude.
     folder = read_variable("CLAUDE_CONFIG_DIR")
     return Path(folder or Path.home()) / ".claude.json"
 

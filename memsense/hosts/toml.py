@@ -44,7 +44,7 @@ def put(text: str | None, path: Sequence[str], value: Any) -> str:
     line = "\r\n" if "\r\n" in text else "\n"
     after = text + line + block.replace("\n", line)
     if not _holds(after, expected):
-        raise ValueError(f"{path[0]!r} stands within a line: write it as [{path[0]}.NAME]")
+        raise ValueError(f"{path[0]!r} is within a line: write it as [{path[0]}.NAME]")
     return after
 
 

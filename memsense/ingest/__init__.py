@@ -1,7 +1,7 @@
 """Readers of conversation logs: any known format becomes conversations and exchanges.
 
 Reading needs no database and no embedding. `read_source` streams a log's conversations and counts
-in a `ReadReport` whatever it leaves out; `pair_exchanges` makes exchanges, the unit of memory.
+in a `ReadReport` everything it leaves out; `pair_exchanges` makes exchanges, the unit of memory.
 
     report = ReadReport()
     for source in expand_paths(["exports/"]):

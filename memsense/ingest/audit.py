@@ -120,7 +120,7 @@ def audit_source(source: Source, options: ReadOptions, audit: Audit) -> None:
     report = _Reasons()
     keys: set[str] = set()
     for conversation in read_source(source, options, report):
-        # A title is kept beside its messages.
+        # A title is kept in addition to its messages.
         for text in (conversation.title or "", *(m.text for m in conversation.messages)):
             keys.add(_key(text))
             keys.update(_key(piece) for piece in _PIECES.split(text))

@@ -1,4 +1,4 @@
-"""Branches of a conversation: the one that was shown, and the abandoned ones beside it.
+"""Branches of a conversation: the one that was shown, and the abandoned ones.
 
 A program that lets a person edit a prompt or regenerate an answer keeps both, as a tree of messages
 that point to their parents. In every function a missing parent is a root, and a cycle ends the

@@ -34,7 +34,7 @@ _HEAD = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# The first colon ends the name. A quotation mark before it means that it stands in a notice.
+# The first colon ends the name. A quotation mark before it means that it is part of a notice.
 _NAMED = re.compile(rf"[{_MARKS}]*(?P<name>[^:\n\"“”«»]{{1,60}}):\s?(?P<text>.*)", re.DOTALL)
 # The words that programs write before the text of their own logs: a level, or a module's name.
 _IS_OF_PROGRAM = re.compile(

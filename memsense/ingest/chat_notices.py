@@ -100,7 +100,7 @@ def find_people(label: str, entries: Iterable[tuple[str, str]]) -> People:
             continue
         names.setdefault(name)
         bare = text.strip(_BLANKS)
-        # The notice of encryption stands under the group's name, or under the other person's.
+        # The notice of encryption is under the group's name, or under the other person's.
         if about is None and _is_about_encryption(bare):
             about = name
         # "You deleted this message" is written to the person who exported the chat.

@@ -91,7 +91,7 @@ def _lines(snapshot: Snapshot) -> Generator[bytes]:
 
 
 def _decode(value: object) -> str:
-    """Return bytes as text: any column of SQLite may hold them, whatever its type."""
+    """Return bytes as text: a column of SQLite may hold them, of any type."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 

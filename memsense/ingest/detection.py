@@ -44,7 +44,7 @@ def detect(source: Source) -> Detection | None:
         IngestError: If the source can't be opened, is empty, or is in no known format.
     """
     if source.kind == "slack":
-        return Detection("slack", "users.json or channels.json beside day files")
+        return Detection("slack", "users.json or channels.json next to day files")
     if source.kind == "opencode":
         return Detection("opencode", "a storage of session, message and part files")
     if source.kind == "database" and (detection := _sniff_tables(source)):

@@ -34,9 +34,9 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
 """The names of each field, without underscores, the likelier first."""
 
 _MESSAGE_IDS: Final = ("id", "messageid", "uuid", "_id")
-# Beside a list of messages, these hold the answer to it.
+# Next to a list of messages, these hold the answer to it.
 _ANSWERS: Final = ("response", "answer", "completion", "reply", "output", "generatedtext", "chosen")
-# Texts beside a list of messages that describe it, and are no words of a speaker.
+# Texts next to a list of messages that describe it, and are no words of a speaker.
 _DESCRIPTIONS: Final = frozenset(
     """
     title name description summary topic subject system systemprompt instructions model source tags
@@ -63,7 +63,7 @@ def find_message_id(message: JsonObject) -> str | None:
 
 
 def find_answers(record: JsonObject, messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the answers that stand beside a list of messages, as messages of the assistant.
+    """Return the answers next to a list of messages, as messages of the assistant.
 
     An answer that ends the list already is not returned again.
     """
@@ -82,7 +82,7 @@ def find_answers(record: JsonObject, messages: Sequence[JsonObject]) -> list[Jso
 
 
 def find_other_texts(record: JsonObject, read: frozenset[str]) -> Iterator[str]:
-    """Yield the keys beside a list of messages that hold words which no reader takes."""
+    """Yield the keys next to a list of messages that hold words which no reader takes."""
     for key, value in record.items():
         name = normalise_name(key)
         if key in read or name in _DESCRIPTIONS or name in _ANSWERS or name in FIELDS["time"]:

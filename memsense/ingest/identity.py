@@ -6,7 +6,7 @@ import json
 from memsense.types import Conversation, Message
 
 LONGEST_KEY = 500
-"""Bytes of an id that an index holds beside a session's id."""
+"""Bytes of an id that an index holds in addition to a session's id."""
 
 
 def message_key(conversation: Conversation, index: int, message: Message) -> str:

@@ -1,4 +1,4 @@
-"""JSON values of a text, one at a time, whatever the layout, in bounded memory.
+"""JSON values of a text, one at a time, in any layout, in bounded memory.
 
 One scanner serves one value, several values on one line or on several, one a line (JSONL), and
 one array of any size: the items of a top-level array come out as if they stood alone. Suffixes say
@@ -214,7 +214,7 @@ def _take_value(window: _Window, ordinal: int, list_number: int | None) -> AnyRe
     line, offset = window.line, window.offset
     try:
         value = _decode_next(window)
-    # Beside syntax errors (a ValueError): numbers of thousands of digits, absurd nesting.
+    # In addition to syntax errors (a ValueError): numbers of thousands of digits, absurd nesting.
     except (ValueError, RecursionError) as error:
         # Either the text ends inside this value, so that no other can follow it, or the line is
         # bad and costs only itself.

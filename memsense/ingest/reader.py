@@ -15,7 +15,7 @@ class Reader:
     `sniff` returns what in a log's head shows the format, or None. `guess` is asked only after
     every `sniff` has said None: it returns the evidence that the log may be a conversation, though
     nothing proves it. `read` yields the conversations in the log's order, counts in the reading's
-    report what it leaves out, and raises nothing but `IngestError`, whatever the bytes are.
+    report what it leaves out, and raises nothing but `IngestError` for any bytes.
     `sniff_tables` is asked about an SQLite database, with the columns of each table. `describe`
     returns a line about the format, `origin` says whose it is, for `memsense formats`. `records`
     yields what a reader reads of a database, each with the number that its reasons name; None where

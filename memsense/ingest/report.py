@@ -1,7 +1,7 @@
 """The report of a run of reading: everything is counted, so that nothing is dropped in silence.
 
 Other importers lost text without a word: JSON filed as prose and reported as a success
-(MemPalace#677), 66 of 1,510 conversations stored beside `Skipped 0` (nexus-ai-chat-importer#76).
+(MemPalace#677), 66 of 1,510 conversations stored with `Skipped 0` (nexus-ai-chat-importer#76).
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _REMEDIES = {
         "only guessed to be a conversation: --guessed reads it"
     ),
     "file of another kind": "of a kind that holds no log: name the file itself, if it is one",
-    "side file of an export": "beside an export's conversations: give the whole export",
+    "side file of an export": "next to an export's conversations: give the whole export",
     "symbolic link in a folder": "that is a symbolic link: name it itself",
 }
 

@@ -44,7 +44,7 @@ _SIDE_FILE = "side file of an export"
 _SUFFIXES = LOG_SUFFIXES | PACKED_SUFFIXES | DATABASE_SUFFIXES | {".zip", ".tar"}
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _BUNDLE = re.compile(r"conversations(-\d+)?\.json|group_chats\.json")
-# Files that exports and agents keep beside conversations, and copies of conversations.
+# Files that exports and agents keep next to conversations, and copies of conversations.
 _SIDE_FILES = re.compile(
     r"""
     (user|users|projects|channels|groups|dms|mpims|integration_logs|canvases|message_feedback
@@ -54,7 +54,7 @@ _SIDE_FILES = re.compile(
     """,
     re.VERBOSE,
 )
-# Files that repeat what another file says better, where that one stands beside them.
+# Files that repeat the contents of a better file, if it is next to them.
 _BETTER = (
     (re.compile(r"api_conversation_history\.json"), "ui_messages.json"),  # Cline, Roo Code
     (re.compile(r"context(_\d{1,6})?\.jsonl"), "wire.jsonl"),  # Kimi CLI
@@ -90,7 +90,7 @@ def expand_paths(
     Raises:
         IngestError: If a path does not exist or is no regular file or folder; if an archive is
             broken, or its logs together are larger than 16 GiB or than 50 times the archive. A log
-            of an archive that is too large for itself, and whatever can't be unpacked in a folder,
+            of an archive that is too large for itself, and any that can't be unpacked in a folder,
             raises when its source is opened, so that the other logs can be read.
     """
     walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
@@ -289,7 +289,7 @@ class _Walk:
         if has_names and any(map(_DAY_FILE.fullmatch, names)):
             yield _bundle("slack", packed.label, members)
             return
-        # An account's export has its conversations in bundles, beside many other files.
+        # An account's export has its conversations in bundles, with many other files.
         bundles = [m for m, name in zip(members, names, strict=True) if _BUNDLE.fullmatch(name)]
         logs: list[Source] = []
         for member in bundles or members:

@@ -37,7 +37,7 @@ _SPOKEN = re.compile(
 )
 # 3/13/2026 10:00 AM, 13-3-2026; 01.03.2026 10:00, whose dots always mean the day first.
 _NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})\b,?([\w\s:.,+-]{0,40})")
-# A month's name beside a day and a year: RFC 2822, and what people write.
+# A month's name next to a day and a year: RFC 2822, and what people write.
 _NAMED = re.compile(
     r"([A-Za-z]{3,9}\.?,?\s)?(\d{1,2}[\s-][A-Za-z]{3,9}|[A-Za-z]{3,9}\.?\s\d{1,2})\.?,?[\s-]\d{4}\b"
     r"[\w\s:.,+()-]{0,40}"

@@ -192,7 +192,7 @@ def _find_labels(lines: Sequence[str], places: Sequence[_Place]) -> set[str]:
     names = {place.turn.name for place in heads}
     if {"user", "assistant"} - set(rounds):
         return set()
-    # `User` beside `Assistant` is plain; `Q` beside `A`, or `prompt` beside `response`, may be keys
+    # `User` with `Assistant` is plain; `Q` with `A`, or `prompt` with `response`, may be keys
     # of a configuration: they count only as marked heads, or at the very beginning.
     words = {name.lower() for name in names}
     is_certain = bool(words & _SPOKEN_TO) and bool(words & _ANSWERING)

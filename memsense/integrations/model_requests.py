@@ -19,7 +19,7 @@ class _Api:
     Attributes:
         key: Key of the messages in a request's body.
         part: Type of a part of a message that is text.
-        has_blocks: Whether a context stands in a part of its own. Anthropic caches whole parts.
+        has_blocks: Whether a context is in a part of its own. Anthropic caches whole parts.
     """
 
     key: str
@@ -111,7 +111,7 @@ class Request:
     def with_context(self, context: str) -> Mapping[str, Any]:
         """Return the body with a context behind the user's last message.
 
-        All that stands before keeps its place, so that the provider's cache of it stays valid.
+        Everything before it keeps its place, so that the provider's cache of it stays valid.
         """
         if not context or self.place is None:
             return self.body
@@ -201,7 +201,7 @@ class Answer:
 
 
 def _get(value: object, *path: str | int) -> Any:
-    """Return what stands at a path of keys, attributes and positions; None if nothing does."""
+    """Return the value at a path of keys, attributes and positions; None if there is none."""
     for step in path:
         if isinstance(value, Mapping):
             value = cast("Mapping[object, object]", value).get(step)

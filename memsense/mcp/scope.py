@@ -90,7 +90,7 @@ class OneScope:
     """The same access for every call, to a memory that the first call opens.
 
     So a host gets the list of tools at once. While the database is down, each call fails with a
-    message that says so, and the next one tries again.
+    message that names the cause, and the next one tries again.
 
     Args:
         settings: The settings of the memory.

@@ -73,7 +73,7 @@ def make_card(
     words: list[frozenset[str]] = []
     for _, line, rule in sorted(rows, key=lambda it: it[0]):
         own = frozenset(line.text.casefold().split())
-        # What is said twice stands there once.
+        # A statement that the user repeated is listed once.
         is_repeated = any(2 * len(own & other) > len(own) for other in words)
         cost = count(f"> [{line.chunk.chunk_id}] {line.text}\n")
         if is_repeated or counts.get(rule, 0) == _RULES[rule] or cost > max_tokens:

@@ -19,7 +19,7 @@ DEFAULT_MAX_TOKENS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbor:
-    """A chunk beside a hit in its session; context only, without influence on the ranking.
+    """A chunk next to a hit in its session; context only, without influence on the ranking.
 
     Attributes:
         relation: "previous" or "next".
@@ -274,7 +274,7 @@ class SearchResult(Sequence[Hit]):
 
             question = f"{result.to_prompt(max_tokens=800)}\\n\\n{question}"
 
-        Each side of an exchange stands by itself, chosen by its own estimated chance: the user's
+        Each side of an exchange is chosen by itself, by its own estimated chance: the user's
         text up to 540 characters, and of an answer the stretch that meets the question. Texts are
         shown at greater length while there is room. A session is represented by its `best`
         exchanges. Readers of logs remove the whole text again, so that it is never stored as a

@@ -1,7 +1,7 @@
 """Passages: the sides of memories that a prompt is made of, each with its chance to matter.
 
 A whole exchange is too large a unit: in a chat with an assistant the user says in a line what the
-answer explains on a page. So each side of an exchange stands or falls by itself.
+answer explains on a page. So each side of an exchange is chosen or left out by itself.
 """
 
 import math
@@ -66,7 +66,7 @@ WEIGHTS: Final = Weights()
 NEARER_LIMIT: Final = 0.3
 NEARER_ALONE: Final = 0.25
 NEAR_UNKNOWN: Final = 0.45
-"""Token similarity that stands in where tokens were not compared: about the mean of hits."""
+"""Token similarity to use where tokens were not compared: about the mean of hits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

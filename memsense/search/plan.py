@@ -139,7 +139,7 @@ def prepare_search(
         # Of optional routes no past is kept.
         optional={} if request.as_of else ask_optional(request.query, profile),
         wording=choose_wording(question, profile),
-        # Beside the terms that compare tokens alone: without them it would outweigh the words.
+        # Only with the terms that compare tokens: without them it would outweigh the words.
         names=tokens is not None and question.asks_name and profile.asked_name_weight != 0,
         may_have_expired=may_have_expired(plan, scope_state),
         timeout=plan.recall_timeout,
@@ -150,7 +150,7 @@ def prepare_search(
 
 
 def analyse(plan: SearchPlan, scope_state: KnownScope | None) -> Question:
-    """Return the analysed question; speakers' names are removed only if the profile says so."""
+    """Return the analysed question; speakers' names are removed only if the profile requires it."""
     # In a memory about two people their names distinguish nothing: without them in the question,
     # T@10 of vectors alone rose from 53 to 69 on LoCoMo, that of all routes by 0.9 to 2 points.
     speakers = scope_state.speakers if scope_state and plan.profile.names_removed else ()

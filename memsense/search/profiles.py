@@ -125,7 +125,7 @@ class Profile:
         current_depth: Number of best candidates above which another one may rise.
         current_pool: Number of best candidates that may rise.
         current_reach: Maximum difference of the scores of two statements about one fact.
-        current_margin: Distance by which the wanted statement stands above the other.
+        current_margin: Distance by which the wanted statement is placed above the other.
         current_threshold: Logit of the chance that one statement replaces the other, above which
             it rises.
         current_link_depth: Number of best candidates above which what superseded them may rise, if

@@ -1,6 +1,6 @@
 """Memories as text for a prompt: the passages that matter most, within a token budget.
 
-Each memory stands in a frame that its own text can't break out of. All of them stand in tags that
+Each memory is in a frame that its own text can't break out of. All of them are in tags that
 `memsense.ingest` removes again, so that a recalled memory is never stored a second time.
 """
 
@@ -41,7 +41,7 @@ INTRODUCTION: Final = (
 )
 CARD_HEADING: Final = "About the user"
 MEMORIES_HEADING: Final = "Conversations"
-"""Heading of memories without a date, where the card stands above them."""
+"""Heading of memories without a date, if the card is above them."""
 # A memory that holds one of our closing tags must not end the frame around it.
 _WRAPPER = re.compile(rf"<(?=/?(?:{'|'.join(map(re.escape, WRAPPERS))})\b)", re.IGNORECASE)
 # Characters that XML 1.0 forbids, even escaped.
@@ -176,7 +176,7 @@ class CardLine:
 
 @dataclass(slots=True)
 class _Quote:
-    """A passage as it stands in the prompt; `is_cut` if more of its text could be shown."""
+    """A passage as it is in the prompt; `is_cut` if more of its text could be shown."""
 
     passage: Passage
     text: str
@@ -362,7 +362,7 @@ def _opening_of(chunk: Chunk) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Style:
-    """The layout of a prompt, with what it shows beside texts."""
+    """The layout of a prompt, with the facts that it shows next to texts."""
 
     layout: PromptFormat
     with_dates: bool
@@ -370,7 +370,7 @@ class _Style:
     count: Callable[[str], int]
 
     def facts(self, passage: Passage) -> dict[str, str]:
-        """Return the facts that stand beside the text of a memory, by name."""
+        """Return the facts to show next to the text of a memory, by name."""
         chunk, facts = passage.chunk, dict[str, str]()
         if self.with_dates and chunk.occurred_at is not None:
             facts["date"] = f"{chunk.occurred_at.astimezone(UTC):%Y-%m-%d}"
@@ -387,7 +387,7 @@ class _Style:
         return _keep_tags(", ".join(labels))
 
     def label(self, passage: Passage) -> str:
-        """Return what stands before a quote: the memory's id, and until when it held."""
+        """Return the label before a quote: the memory's id, and until when it held."""
         until = passage.source.until
         replaced = f", until {until.astimezone(UTC):%Y-%m-%d}" if until else ""
         return f"[{passage.chunk.chunk_id}{replaced}]"
@@ -473,9 +473,9 @@ def quote_lines(name: str, text: str, *, after: str = ": ") -> str:
     No line of a memory can then pass for a heading or for the words of another speaker.
 
     Args:
-        name: What stands before the first line; nothing if empty.
+        name: Prefix of the first line; nothing if empty.
         text: The text, not empty.
-        after: What stands between the name and the text.
+        after: Separator of the name and the text.
     """
     first, *others = text.strip().splitlines()
     lines = [

@@ -1,6 +1,6 @@
 """The show phase: fetches the hits' texts and cuts them to a budget, around the question's words.
 
-A text that fits is shown as it is. Otherwise an ellipsis stands wherever something is left out.
+A text that fits is shown as it is. Otherwise an ellipsis marks each place with omitted text.
 """
 
 import time
@@ -243,7 +243,7 @@ def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequenc
             chosen[piece.number] = fit_text(piece.text, room, words).text
             left -= len(chosen[piece.number]) + 2 * len(ELLIPSIS) + 1
         elif piece.best is None:
-            # What stands further away is not shown without what stands between.
+            # A piece further away is not shown without those between.
             break
     lines: list[str] = []
     before = 0

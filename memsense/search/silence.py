@@ -59,7 +59,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "words": "log(1 + words), of 7 at most",
     "names": "the prompt names the user, or a person who speaks in the memory",
     "personal": "it asks about a person, or about what was said",
-    "proper": "a name of the prompt stands in a hit",
+    "proper": "a name of the prompt occurs in a hit",
     "asked": "memory is asked on purpose; not fitted",
 }
 

@@ -1,6 +1,6 @@
 """Admission of requests: a bounded number runs at once, shared fairly between the callers.
 
-It stands before the threads: a caller that sends more than its share waits in its own queue, and
+It comes before the threads: a caller that sends more than its share waits in its own queue, and
 does not delay the others. Queues and waits are bounded; what does not fit is refused at once, with
 the time after which to try again.
 """

@@ -1,7 +1,7 @@
 """Answers of the API, made from the dataclasses that the Python methods return.
 
 An answer has the fields of its dataclass with their types, or a named part of them. A route whose
-answer is a list, a page or a number says so in its row, by `list_of` and `value_of`. Written out
+answer is a list, a page or a number names it in its row, by `list_of` and `value_of`. Written out
 here are only answers whose fields Python returns in another form.
 """
 

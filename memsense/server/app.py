@@ -148,7 +148,7 @@ async def check_query(request: Request) -> None:
 class _Compress(GZipMiddleware):
     """Compression of the API's answers and of static files.
 
-    Never of a page: it holds the token of its forms beside what a request says, and the length of
+    Never of a page: it holds the token of its forms next to parts of the request, and the length of
     a compressed text would tell of both. Never of the lines of an export, which parts are fetched
     from.
     """

@@ -43,7 +43,7 @@ class Gate:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers.setdefault("X-Content-Type-Options", "nosniff")
-                # No proxy or browser may keep memories, unless a route says so of a static file.
+                # No proxy or browser may keep memories, unless a route allows it for a static file.
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

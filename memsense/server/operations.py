@@ -1,7 +1,7 @@
 """Operations of the API: each is a method of the Python API at an address.
 
 The signature of the method gives the parameters, the body, their texts and the name; the table says
-only where it stands, which scope it needs and what answers it. An answer leaves in one place, which
+only its path, which scope it needs and what answers it. An answer leaves in one place, which
 keeps memory from keys that may not read.
 """
 
@@ -280,7 +280,7 @@ class Operation:
         answers: Any = self.answer
         if self.answer is not None and self.answer.holds_memory and self.scope != "read":
             answers = self.answer | Written
-        # A caller's time limit ends whatever runs then.
+        # A caller's time limit ends anything that still runs.
         problems = [*self.problems, 504] if "timeout" in self.parameters else self.problems
         router.add_api_route(
             self.path,

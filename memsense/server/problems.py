@@ -141,7 +141,7 @@ def describe(error: Exception) -> tuple[int, str, dict[str, str]]:
     if isinstance(error, errors.MemSenseError):
         status = status_of(error)
         return status, str(error), {"Retry-After": RETRY_SECONDS} if status == UNAVAILABLE else {}
-    # FastAPI raises its own error for whatever fails while it reads a body.
+    # FastAPI raises its own error for anything that fails while it reads a body.
     if isinstance(error.__cause__, BodyTooLargeError):
         error = error.__cause__
     if isinstance(error, BodyTooLargeError):

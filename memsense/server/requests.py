@@ -2,7 +2,7 @@
 
 A body has the parameters of its method with their types, defaults, limits and texts, so that HTTP
 and Python can't drift apart. A route's row names its body and gives an example, by `BodySpec`.
-Written out here is what HTTP needs besides: JSON's types in place of Python objects, limits of
+Written out here is what HTTP needs in addition: JSON's types in place of Python objects, limits of
 lists, and bodies with fields or arguments of their own.
 """
 

@@ -311,7 +311,7 @@ class Transfers:
 
     def _start(self, item: Transfer, work: Callable[[], Mapping[str, Any]]) -> None:
         def run() -> None:
-            # Whatever ends the work: one that ran for ever would keep its place among the running.
+            # However the work ends: one that ran for ever would keep its place among the running.
             changes: dict[str, Any] = {"status": "failed", "error": "it ended unexpectedly"}
             try:
                 changes = {"status": "done", "report": work()}

@@ -40,7 +40,7 @@ class AccessKey:
     """A stored key: its owner and what it allows, without its secret.
 
     `user_id` limits the key to one user's memory; None allows all users of the tenant. `read_at` is
-    the server's time when the row was read: keys expire by it, whatever a process's clock says.
+    the server's time when the row was read: keys expire by it, not by a process's clock.
     """
 
     tenant: str

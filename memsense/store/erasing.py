@@ -353,10 +353,10 @@ def _find_chunks(connection: Connection, scope: Scope, target: Target) -> list[_
     matches = [_Match(*row) for row in rows_of_target]
     if target.kind == "session" or not matches:
         return matches
-    # The same text stands elsewhere too: in other parts of an exchange, in session chunks, and in
+    # The same text is elsewhere too: in other parts of an exchange, in session chunks, and in
     # forgotten copies.
-    beside = {**_key(scope), "chunk_ids": [match.chunk_id for match in matches]}
-    copies = fetch_all(connection, "select_beside", beside, FILE)
+    values = {**_key(scope), "chunk_ids": [match.chunk_id for match in matches]}
+    copies = fetch_all(connection, "select_beside", values, FILE)
     return [*matches, *(_Match(*row) for row in copies)]
 
 
@@ -382,7 +382,7 @@ def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -
 def _mend(
     connection: Connection, scope: Scope, session_id: str, embed: writes.Embed, *, rebuild: bool
 ) -> None:
-    """Remove from the rest of a session whatever it repeats of the erased exchanges."""
+    """Remove from the rest of a session everything it repeats of the erased exchanges."""
     execute(connection, "clear_links", {**_key(scope), "session_id": session_id}, FILE)
     # Without history: the versions that it would keep hold what is being erased.
     scope = replace(scope, history=False)

@@ -1,4 +1,4 @@
-"""Items: JSON values under a path and a key, as frameworks keep them beside conversations."""
+"""Items: JSON values under a path and a key, which frameworks keep in addition to conversations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class PathMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutItem:
-    """A write of a value over whatever is there; None as the value deletes the item.
+    """A write of a value over any that is there; None as the value deletes the item.
 
     `vectors` are the vectors of its fields by name, `words` is the text to find it by, `ttl` is in
     seconds. An item with a user is erased with that user's memory, one with a session also with

@@ -129,7 +129,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
         "window_seconds": DEDUP_SECONDS,
     }
     rows_of_repeats = fetch_all(connection, "find_repeats", values)
-    # What has expired does not keep out the same text that is said again.
+    # An expired text does not keep out the same text that is added again.
     if expired := [chunk_id for _, chunk_id, is_expired in rows_of_repeats if is_expired]:
         execute(connection, "set_aside", {**_key(scope), "chunk_ids": expired})
     repeats: list[tuple[int, int]] = [
@@ -165,7 +165,7 @@ def _find_repeats_in_session_chunks(
     ordinals: dict[int, int] = {}
     for position, exchange in enumerate(draft.exchanges, start=1):
         chunk = exchange.chunks[0]
-        # Windows are as long as repeats may be apart: a repeat may lie in the one beside it.
+        # Windows are as long as repeats may be apart: a repeat may lie in an adjacent one.
         for window in (chunk.dedup_window - 1, chunk.dedup_window, chunk.dedup_window + 1):
             entry = ledger.get(format_ledger_key(chunk.content_hash, window))
             if entry and _is_near(chunk.occurred_at, datetime.fromisoformat(entry[0])):
@@ -199,10 +199,10 @@ def drop_repeats(exchanges: Iterable[ExchangeDraft]) -> list[ExchangeDraft]:
         content, at = exchange.chunks[0].content_hash, exchange.chunks[0].occurred_at
         if at is not None:
             # Kept ones of equal content are ten minutes apart, so each stretch of that length has
-            # one at most, and only the two beside it can hold one that is nearer.
+            # one at most, and only the two next to it can hold one that is nearer.
             stretch = (at - _EPOCH) // _STRETCH
-            beside = (times.get((content, stretch + step)) for step in (-1, 0, 1))
-            if any(_is_near(at, other) for other in beside):
+            adjacent = (times.get((content, stretch + step)) for step in (-1, 0, 1))
+            if any(_is_near(at, other) for other in adjacent):
                 continue
             times[content, stretch] = at
         distinct.append(exchange)

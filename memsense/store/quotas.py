@@ -23,7 +23,7 @@ def keep_quota(
     """Keep a user within the quota after a write that added these chunks to a session.
 
     Runs in the write's transaction, whose lock on the memory lets no other write in between. The
-    oldest exchanges are archived where the setting `on_quota` says so, except for those that were
+    oldest exchanges are archived if the setting `on_quota` is "archive", except for those that were
     promoted or added by this write.
 
     Raises QuotaExceededError if the user has too many all the same; the transaction must be rolled

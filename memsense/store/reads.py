@@ -45,7 +45,7 @@ def _key(namespace: Namespace) -> dict[str, Any]:
 def fetch_chunks(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
-    """Return the chunks of these ids in the namespace, whatever their status, in the order of ids.
+    """Return the chunks of these ids in the namespace, of any status, in the order of ids.
 
     Expired ones are included; what other chunks repeat of expired neighbours is not.
     """
@@ -205,7 +205,7 @@ def fetch_hits(
     parameters: Mapping[str, Any] = NO_PARAMETERS,
     as_of: datetime | None = None,
 ) -> list[FoundHit | None]:
-    """Return the chunks of all hits with what is shown beside them, by one statement, in their
+    """Return the chunks of all hits with what is shown next to them, by one statement, in their
     order.
 
     The result has None for a chunk that was deleted between recall and this read. `filters` are the

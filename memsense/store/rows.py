@@ -59,7 +59,7 @@ def read_turns(database_rows: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
 def read_session_chunks(
     connection: Connection, scope: Scope, session_id: str
 ) -> list[StoredSessionChunk]:
-    """Return the session chunks of a session, whatever their status, in order."""
+    """Return the session chunks of a session, of any status, in order."""
     values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}
     return [
         StoredSessionChunk(

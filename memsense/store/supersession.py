@@ -135,7 +135,7 @@ def _store_links(connection: Connection, scope: Scope, links: Mapping[int, Link]
 
 
 def unlink_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
-    """Delete the links of exchanges that change or leave; what they superseded stands again."""
+    """Delete the links of exchanges that change or leave; what they superseded is current again."""
     values = {**_key(scope), "chunk_ids": list(chunk_ids)}
     deleted = fetch_all(connection, "delete_supersessions", values, FILE)
     standing = [link for link in deleted if link[0] not in chunk_ids]

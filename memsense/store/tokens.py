@@ -32,7 +32,7 @@ def put_tokens(
     ]
     if not rows:
         return 0
-    # Little-endian, whatever the machine: other processes read these bytes.
+    # Little-endian on every machine: other processes read these bytes.
     values = {
         "tenant_id": scope.tenant_id,
         "scope_id": scope.scope_id,

@@ -53,7 +53,7 @@ def write_session(
     With a `format`, the ledger decides what is known already; without one, equal content within ten
     minutes of event time does. In mode `hybrid` the session is marked, and its session chunks are
     made later; in mode `session`, which stores nothing else, they are written at once. A session
-    that holds turns, or session chunks alone or beside them, goes on as it began.
+    that holds turns, or session chunks with or without turns, goes on as it began.
     """
     # The mode that the session allows, so that no session chunk holds text that only some of its
     # turns hold.

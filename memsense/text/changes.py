@@ -41,7 +41,7 @@ HINTS = (
 ADDITIONS = (
     "also|too|as well|another|second|third|both|besides|in addition|additional|one more|first time"
 )
-"""Words of a fact that stands beside an earlier one."""
+"""Words of a fact that adds to an earlier one."""
 
 ENDS = (
     "sold|gone|off|over|out|closed|broke|broken|broke down|failed|died|dead|cracked|retired|quit|"
@@ -148,7 +148,7 @@ class Statement:
         owned: Pairs of an owner and a word behind it: ("mother", "birthday").
         change: First words of a change, such as "no longer"; empty if there are none.
         is_adjusted: Whether it has words of an adjustment, such as "extended".
-        is_hinted: Whether it has a word that often stands in a change.
+        is_hinted: Whether it has a word that is frequent in changes.
         end: First words that often end something, such as "sold"; empty if there are none.
         start: First words that often begin something, such as "now"; empty if there are none.
         names: Capitalised words within its sentences, in lower case.
@@ -226,7 +226,7 @@ def _stem(word: str) -> str:
 
 
 def _find_phrase(words: Sequence[str], index: dict[str, list[Phrase]]) -> str:
-    """Return the first phrase that stands in the text, as it stands there; "" if none does."""
+    """Return the first phrase that is in the text, as spelled there; "" if none is."""
     for place, word in enumerate(words):
         for others in index.get(word, ()):
             end = _end_of(words, place + 1, others)

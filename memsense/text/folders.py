@@ -13,7 +13,7 @@ def lies_in(path: str | Path, folders: Sequence[str | Path]) -> bool:
     """Return whether a path is one of the folders, or lies below one.
 
     Symbolic links are followed as well: a log may name a folder by either name. Paths of Windows
-    are compared as texts, whatever their slashes and capitals.
+    are compared as texts; slashes and capitals make no difference.
     """
     if not folders or not str(path):
         return False

@@ -117,7 +117,7 @@ def normalise_address(url: str) -> str | None:
     """Return a remote's address as host/owner/repository, or None if it is a path of this machine.
 
     Without scheme, port, user, password, query and `.git`, so that each way to reach a repository
-    gives one name. What stands before an @ in the host's place may be a password or a token.
+    gives one name. The part before an @ in the host's place may be a password or a token.
     """
     scheme = _SCHEME.match(url)
     if scheme is None:
@@ -125,7 +125,7 @@ def normalise_address(url: str) -> str | None:
         if match is None or _WINDOWS.match(url):
             return None
         host, path = match["host"], match["path"]
-        # Whatever follows a user's name up to the last @ is part of the credentials.
+        # Everything between a user's name and the last @ is part of the credentials.
         if "@" in path and "@" not in host:
             host, _, path = path.rpartition("@")[2].partition(":")
     else:
@@ -134,7 +134,7 @@ def normalise_address(url: str) -> str | None:
         rest = url[scheme.end() :].partition("?")[0].partition("#")[0]
         host, _, path = rest.partition("/")
         port = host.rpartition(":")[2]
-        # A password with a slash in it: the host stands behind the last @ of all.
+        # A password with a slash in it: the host follows the last @ of all.
         is_cut = "@" not in host and ((":" in host and not port.isdigit()) or "." not in host)
         if "@" in path and is_cut:
             host, _, path = rest.rpartition("@")[2].partition("/")

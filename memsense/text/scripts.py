@@ -28,14 +28,14 @@ def segment_scripts(text: str) -> str:
 
     These scripts put no blanks between words, so PostgreSQL's parser takes a sentence for one
     word. Overlapping pairs make its parts findable; documents and questions must both be cut. A
-    character is a letter with its marks; one that stands alone stays alone. Widths are unified
+    character is a letter with its marks; one without neighbours stays alone. Widths are unified
     (NFKC) within what is cut. Everything else, Korean included, is returned as it is.
     """
     return _RUN.sub(_spaced_pairs, text)
 
 
 def unify_forms(text: str) -> str:
-    """Return the text in Unicode's form NFKC: one spelling of a character, whatever its width."""
+    """Return the text in Unicode's form NFKC: one spelling of a character for all its widths."""
     # Marks in a row are sorted, which takes quadratic time: of more than 30, each 30 on their own.
     pieces: list[str] = []
     start = marks = 0
@@ -58,7 +58,7 @@ def _spaced_pairs(run: re.Match[str]) -> str:
     starts = [i for i, p in enumerate(text) if not i or unicodedata.category(p)[0] != "M"]
     characters = [text[start:end] for start, end in pairwise([*starts, len(text)])]
     pairs = [first + second for first, second in pairwise(characters)] or characters
-    # Blanks around the run, where it touches other words, but none beside blanks of the text.
+    # Blanks around the run, where it touches other words, but none next to blanks of the text.
     before = run.string[max(run.start() - 1, 0) : run.start()]
     after = run.string[run.end() : run.end() + 1]
     return _gap(before) + " ".join(pairs) + _gap(after)

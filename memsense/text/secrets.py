@@ -19,7 +19,7 @@ SHORTEST_TOKEN = 16
 _LINE_RUN = re.compile(r"[A-Za-z0-9+/]{40}")
 _PRIVATE_TAG = re.compile(r"<(/?)private>", re.IGNORECASE)
 
-# What stands in the place of a secret -----------------------------------------------------------
+# Replacement of a secret ------------------------------------------------------------------------
 
 _TEMPLATE = re.compile(
     r"[<\[{(].*|.*[>}]|\$[\w({].*|%\w+%|%[sd]|.*(?:\.\.\.|…|\*\*\*|•••|xxxx).*",
@@ -92,7 +92,7 @@ def _passes_luhn(value: str) -> bool:
 class Shape:
     """The shape of one kind of secret.
 
-    A text can only match if one of `triggers` stands in it, for those of `ANY_LENGTH` in its lower
+    A text can only match if one of `triggers` is in it, for those of `ANY_LENGTH` in its lower
     case. The group `value`, or all of the match, is replaced if `check`
     accepts it.
     """
@@ -104,7 +104,7 @@ class Shape:
 
 
 _START, _END = r"(?<![A-Za-z0-9_])(?:", r")(?![A-Za-z0-9])"
-"""A key stands between characters of no key."""
+"""Boundaries of a key: characters that no key has."""
 
 KEYS: tuple[Shape, ...] = (
     # RFC 7468; OpenSSH's PROTOCOL.key; RFC 9580. In JSON, as Google's service accounts have it, the

@@ -19,7 +19,7 @@ PROSE = 24
 """Least width of a column of words, unless its longest text is narrower."""
 
 _COLUMN = 3
-"""Width of a column beside its text: blanks and the gap to the next one."""
+"""Width of a column in addition to its text: blanks and the gap to the next one."""
 
 _INDENT = 2
 _GAP = "   "
@@ -106,7 +106,7 @@ class TextTable:
         for cells, style in self.rows:
             first, *others = self._label_cells(cells)
             yield Text.assemble(first, style=style or "bold")
-            # As many of the other cells on a line as fit; a cell of several lines stands alone.
+            # As many of the other cells on a line as fit; a cell of several lines gets its own.
             line = Text()
             lines: list[Text] = []
             for text in others:

@@ -16,7 +16,9 @@ from memsense.search.profiles import PROFILES
 PAGE = (Path(__file__).parents[2] / "docs" / "how" / "index.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 EQUATIONS = [line.split(" = ") for block in BLOCKS for line in block.splitlines() if " = " in line]
-ROW = re.compile(r"^  (\w+) +(\d+)? .*?(-?\d+\.\d{4}) +weight (.+?)(?:: beside .*?)?  +(\d\.\d{4})")
+ROW = re.compile(
+    r"^  (\w+) +(\d+)? .*?(-?\d+\.\d{4}) +weight (.+?)(?:: next to .*?)?  +(\d\.\d{4})"
+)
 ROWS = [found.groups() for found in map(ROW.match, PAGE.splitlines()) if found]
 OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -168,8 +168,8 @@ def test_the_better_neighbour_s_value_counts_as_tokens_near() -> None:
     near = [value(terms, row, "tokens_near") for row in range(4)]
     assert near[:3] == pytest.approx([own[1], max(own[0], own[2]), own[1]])
     assert near[3] == pytest.approx(np.mean(own))
-    assert next(t.because for t in terms.of(0) if t.name == "tokens_near") == "beside chunk 101"
-    assert "beside" not in next(t.because for t in terms.of(3) if t.name == "tokens_near")
+    assert next(t.because for t in terms.of(0) if t.name == "tokens_near") == "next to chunk 101"
+    assert "next to" not in next(t.because for t in terms.of(3) if t.name == "tokens_near")
 
 
 def test_tokens_session_takes_the_nearest_token_of_the_whole_session() -> None:

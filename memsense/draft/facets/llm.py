@@ -87,7 +87,7 @@ class LLMTagger:
 
     @property
     def name(self) -> str:
-        """Name of the tagger, stored beside the facets that it finds."""
+        """Name of the tagger, stored with the facets that it finds."""
         return f"llm:{self._model}"
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:

@@ -64,7 +64,7 @@ class FacetTagger(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the tagger, stored beside the facets that it finds."""
+        """Name of the tagger, stored with the facets that it finds."""
         ...
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:

@@ -23,7 +23,7 @@ def split_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the (start, end) offsets of each sentence of `text`, in order.
 
     A sentence ends at a line break, at a CJK full stop, or at `. ! ? …` before white space, unless
-    an abbreviation stands before the mark or a lower-case letter behind it. Fenced code, list
+    an abbreviation precedes the mark or a lower-case letter follows it. Fenced code, list
     markers and surrounding white space belong to no sentence, and none is longer than
     `MAX_SENTENCE` characters.
     """

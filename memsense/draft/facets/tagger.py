@@ -52,7 +52,7 @@ class RuleTagger:
 
     @property
     def name(self) -> str:
-        """Name of the tagger, stored beside the facets that it finds."""
+        """Name of the tagger, stored with the facets that it finds."""
         return "rules"
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:

@@ -38,7 +38,7 @@ def question_keys(question: str) -> tuple[str, ...]:
     English word ("will", "may") count only with a capital.
     """
     tokens = _TOKEN.findall(question[:LONGEST_QUESTION])
-    # Judged once for each word: every word stands in up to ten grams.
+    # Judged once for each word: every word is part of up to ten grams.
     nameable = [_is_nameable(token) for token in tokens]
     keys: dict[str, None] = {}
     for start in range(len(tokens)):

@@ -77,7 +77,7 @@ class RuleExtractor:
         assert [item.name for item in found] == ["Ada", "Lisbon"]
 
     Precision goes before completeness: a capitalised word at the beginning of a sentence is a
-    name only if it stands inside a sentence elsewhere in the text, names a speaker, or another
+    name only if it occurs inside a sentence elsewhere in the text, names a speaker, or another
     capitalised word follows. Scripts without capitals yield titles, identifiers and speakers
     alone; so do shouted text and German, where capitals mean nothing.
     """

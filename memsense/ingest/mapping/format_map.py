@@ -147,8 +147,8 @@ class FormatMap(Input):
         places: Where programs keep such logs.
         detect: Marks by which a log of the format is recognised.
         map: Paths to what memory needs.
-        roles: Role for each word that the log uses, beside the usual words; that of `*` is for all
-            other words, which are names.
+        roles: Role for each word that the log uses, in addition to the usual ones; that of `*` is
+            for all other words, which are names.
         where: Condition for a record to be read at all; others are counted.
         skip: Condition for each reason to leave a message out.
         bots: Condition for a message of a bot, which `ReadOptions(bots=False)` leaves out.
@@ -234,7 +234,7 @@ FIELD_NAMES: Sequence[str] = (
     *("table", "query", "line", "json_keys", "where", "bots"),
     *("html", "pieces", "groups", "repeats", "silences"),
 )
-"""Fields that a mapping given in place may set, beside `roles.WORD` and `skip.REASON`."""
+"""Fields that a mapping given in place may set, in addition to `roles.WORD` and `skip.REASON`."""
 _SWITCHES = frozenset({"html", "pieces", "groups", "repeats", "silences"})
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 

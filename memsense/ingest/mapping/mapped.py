@@ -98,7 +98,7 @@ class _Record:
 
 
 def _records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
-    """Yield the values of a log in whatever form it is written."""
+    """Yield the values of a log in any form."""
     if reading.source.kind == "database":
         rows = enumerate(_database_rows(form, reading), start=1)
         records = (_Record(row, number, number) for number, row in rows)
@@ -337,7 +337,7 @@ def _count_repeated(turns: Sequence[_Turn], more: Sequence[_Turn]) -> int:
     for length in range(min(len(old), len(new)), 0, -1):
         if old[-length:] == new[:length]:
             return length
-    # A part of the session was sent again, such as by a step that ran beside another.
+    # A part of the session was sent again, such as by a step that ran at the same time as another.
     starts = range(len(old) - len(new) + 1) if new else range(0)
     return len(new) if any(old[at : at + len(new)] == new for at in starts) else 0
 

@@ -43,8 +43,8 @@ class Proposal:
 def propose_mapping(head: Head) -> Proposal | None:
     """Return a mapping by which the log's beginning reads as turns; None without evidence.
 
-    Evidence is a column or key that is named like a speaker and holds a few words, beside one whose
-    texts are sentences.
+    Evidence is a column or key that is named like a speaker and holds a few words, next to one
+    whose texts are sentences.
     """
     for place, rows in _candidates(head):
         columns: dict[str, list[JsonValue]] = {}

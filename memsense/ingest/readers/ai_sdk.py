@@ -74,7 +74,7 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -
     reading = builder.reading
     parts = objects(message.get("parts"))
     if message.get("kind") in ("request", "response"):
-        # Pydantic AI: a request holds the prompt beside system prompts and tools' results.
+        # Pydantic AI: a request holds the prompt with system prompts and tools' results.
         for part in parts:
             kind = string(part.get("part_kind"))
             if kind not in _SPEAKERS:

@@ -13,7 +13,7 @@ _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s
 _HISTORY = ".aider.chat.history.md"
 _PROMPT = "####"
 _NOTICE = ">"
-# Commands that take a person's words to the model; of the others nothing is said to anyone.
+# Commands that send a person's words to the model; the others send nothing.
 _SPOKEN_COMMANDS = frozenset("/ask /code /architect /context /help /chat-mode".split())
 _COMMAND = re.compile(r"/[a-z][a-z-]*")
 _CONFIRMATION = re.compile(r".{0,300}\((?i:y\)es).{0,60}\[[^\]\n]{1,10}\]:?\s?\w{0,12}")
@@ -97,7 +97,7 @@ def _strip_reasoning(builder: ConversationBuilder, turn: _Turn) -> str:
             is_reasoning = line.strip() == _REASONING
             if is_reasoning:
                 builder.reading.skip("thinking", turn.line)
-            # A rule stands above each mark.
+            # A rule precedes each mark.
             while answer and (not answer[-1].strip() or _RULE.fullmatch(answer[-1].strip())):
                 answer.pop()
         elif not is_reasoning:

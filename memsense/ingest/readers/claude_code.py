@@ -28,7 +28,7 @@ _OTHER_TYPES = frozenset(
     content-replacement speculation-accept attribution-snapshot result started
     """.split()
 )
-"""Types of records that hold no words of the conversation, beside those that are looked into."""
+"""Types of records without words of the conversation that are not looked into."""
 
 _ENVELOPE = "loglines"
 _FLAGS = {

@@ -146,7 +146,7 @@ def _build(
 
 
 def _find_root(source: Source) -> str | None:
-    """Return the folder of a session in `tmp/<project>/chats`, as a file beside `chats` names it.
+    """Return the folder of a session in `tmp/<project>/chats`, as a file next to `chats` names it.
 
     The session itself has only the folder's hash.
     """

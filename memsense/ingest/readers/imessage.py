@@ -27,7 +27,7 @@ _NOTICE = re.compile(
 )
 # Attachments are paths on a line of their own.
 _PATH = re.compile(r"(?:/|~/|attachments/)[^\n]{1,400}/[^/\n]{1,200}\.\w{1,5}")
-# A reply repeats what it answers, indented; that stands at its own place, too.
+# A reply repeats the message that it answers, indented; the log has that message, too.
 _QUOTED = "    "
 _NOON = 12
 
@@ -72,7 +72,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
             _add_entry(builder, entry)
             reading.report.records += 1
             if match["rest"] and not _READ_BY.fullmatch(match["rest"]):
-                # A notice stands on the time's own line.
+                # A notice is on the same line as its time.
                 reading.skip("notice of the program", number)
                 entry = None
                 continue

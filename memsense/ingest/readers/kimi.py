@@ -129,7 +129,7 @@ def _apply_event(builder: ConversationBuilder, answer: _Answer, record: ObjectRe
 def _apply_record(
     builder: ConversationBuilder, answer: _Answer, record: ObjectRecord, folder: str
 ) -> _Answer:
-    """Return the answer after a record of the newer protocol, whose type is beside its fields."""
+    """Return the answer after a record of the newer protocol, with its type next to its fields."""
     value, reading = record.value, builder.reading
     kind, event = string(value.get("type")), mapping(value.get("event"))
     stamp = reading.stamp(value.get("time", value.get("ts")))
@@ -160,7 +160,7 @@ def _apply_record(
     elif kind == "context.append_message" and message.get("role") in _ROLES:
         role = _ROLES[string(message.get("role"))]
         words = content_text(message.get("content"))
-        # The prompt of a turn stands in the context as well.
+        # The prompt of a turn is in the context as well.
         last = builder.messages[-1] if builder.messages else None
         if role == "user" and last is not None and last.role == role and last.text == words:
             reading.skip("same words in the other layer", record.line)

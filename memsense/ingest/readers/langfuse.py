@@ -57,7 +57,7 @@ def _is_trace(record: JsonObject) -> bool:
 
 
 def _traces(record: JsonObject) -> list[JsonObject]:
-    """Return a record's traces: its own, a session's, or the one beside its observations."""
+    """Return a record's traces: its own, a session's, or the one next to its observations."""
     if isinstance(record.get("traces"), list):
         session = identifier(record.get("id"))
         return [{"sessionId": session, **trace} for trace in objects(record["traces"])]

@@ -29,7 +29,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         if not _is_sample(record.value):
             reading.skip("not a sample", record.line)
             continue
-        # The questions, observations and summaries beside it would give the answers away.
+        # The questions, observations and summaries next to it would give the answers away.
         conversation = mapping(record.value.get("conversation"))
         own_id = identifier(record.value.get("sample_id"))
         user_id = reading.clean(reading.name_session(own_id, record.ordinal))

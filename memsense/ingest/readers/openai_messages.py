@@ -86,7 +86,7 @@ def _messages(record: JsonObject) -> list[JsonObject] | None:
         # A table of logs has its lists as texts; some proxies leave an empty object.
         messages = unpack_json(value)
         if isinstance(messages, list) and messages:
-            # The answer of a request log stands beside its question.
+            # The answer of a request log is next to its question.
             return [*objects(messages), *find_answers(record, objects(messages))]
     if isinstance(record.get("messages"), list):
         return []
@@ -119,7 +119,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         for message in messages:
             _add_message(builder, message, record)
         for key in find_other_texts(record.value, _READ):
-            reading.skip(f"text beside the messages ({key})", record.line)
+            reading.skip(f"text next to the messages ({key})", record.line)
         talk = _Talk(builder, _session_id(reading, record, builder), record)
         # In a prompt log each request holds the whole conversation so far.
         if pending is not None:

@@ -57,7 +57,7 @@ class Columns:
     def is_pair(self) -> bool:
         """Return whether a row is a question with its answer."""
         has_pair = self.prompt is not None and self.response is not None
-        # A column `user` may be the prompt or the speaker: beside a response it is the prompt.
+        # A column `user` may be the prompt or the speaker: next to a response it is the prompt.
         role = None if self.role == self.prompt else self.role
         return has_pair and (self.content is None or role is None)
 
@@ -333,7 +333,7 @@ def _messages(reading: Reading, row: JsonObject, columns: Columns, line: int) ->
         texts = [content_text(part) for part in sequence(earlier)]
         for side, text in zip(sides, texts, strict=False):
             yield _Row(role=side, text=text, time=time, line=line)
-    # An instruction with an input beside it is one question.
+    # An instruction and its input are one question.
     inputs = (name for name in row if normalise_name(name) == "input")
     instructions = (name for name in row if normalise_name(name) == "instruction")
     names = dict.fromkeys((*instructions, columns.prompt, *inputs))

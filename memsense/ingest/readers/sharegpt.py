@@ -61,7 +61,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
             if not builder.messages or builder.messages[-1].text != text:
                 builder.add("assistant", text, line=record.line)
         for key in find_other_texts(value, frozenset(_TURN_LISTS)):
-            reading.skip(f"text beside the messages ({key})", record.line)
+            reading.skip(f"text next to the messages ({key})", record.line)
         session = reading.name_session(identifier(value.get("id")), record.ordinal)
         # Data sets repeat ids with other contents.
         counts[session] = counts.get(session, 0) + 1

@@ -71,7 +71,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         for day in days:
             member = reading.of_member(day)
             for record in member.objects():
-                # A reply stands in the file of its own day, not of its thread's.
+                # A reply is in the file of its own day, not of its thread's.
                 thread = identifier(record.value.get("thread_ts"))
                 place = thread or PurePosixPath(day.name).stem
                 builder = sessions.setdefault(f"{channel}:{place}", member.conversation())

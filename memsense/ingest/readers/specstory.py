@@ -28,7 +28,7 @@ def sniff(head: Head) -> str | None:
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
-    """Yield the conversation of a file, or one for each session that stands in it.
+    """Yield the conversation of a file, or one for each session in it.
 
     Sections between rules belong to one turn; of a turn the calls of tools and the thinking are
     left out, which have tags, or in older versions a line that begins the section.

@@ -54,7 +54,7 @@ def ask_as_user(text: str, names: Sequence[str]) -> str:
         ask_as_user("Where does she live?", [])  # "Where do I live?"
         ask_as_user("Where does Rosa live, and is she happy?", ["ines"])  # unchanged
 
-    A pronoun means the user if it stands near the beginning or behind the user's name, and if no
+    A pronoun means the user if it is near the beginning or behind the user's name, and if no
     other person is named before it. A question that says "I" or "my" is returned unchanged.
     """
     pieces: list[str] = _WORDS.findall(text)

@@ -54,7 +54,7 @@ def find_dates(text: str, asked_at: datetime | None = None) -> tuple[DateRange, 
 
     Days ("7 May 2023", "May 7th", "2023-05-07"), months ("in June", "May 2023"), years
     ("in 2021"), seasons of a year, ranges ("between May and July 2023", "3-7 May"), and the time
-    beside a day ("the week before 9 June 2023"), in addition to the day itself. With `asked_at`
+    next to a day ("the week before 9 June 2023"), in addition to the day itself. With `asked_at`
     also dates relative to it: "yesterday", "last week", "two months ago". Calendar weeks run
     from Monday to Sunday. "07/05/2023" gives both readings.
     """

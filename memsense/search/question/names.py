@@ -152,7 +152,7 @@ def _fold(word: str) -> str:
 
 
 def _find_by_words(text: str, index: _Index) -> list[tuple[Span, tuple[str, ...]]]:
-    """Return the span and the labels of each name that stands in the text in whole words."""
+    """Return the span and the labels of each name that is in the text in whole words."""
     words: list[str] = []
     spans: list[Span] = []
     for match in _WORD.finditer(text):

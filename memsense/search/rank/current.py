@@ -70,7 +70,7 @@ class Evidence(NamedTuple):
     """Its sentence has words of an adjustment, such as "extended"."""
 
     hint: float
-    """Its sentence has a word that often stands in a change, such as "now"."""
+    """Its sentence has a word that is frequent in changes, such as "now"."""
 
     numbers: float
     """Each sentence has a number that the other one lacks."""
@@ -79,7 +79,7 @@ class Evidence(NamedTuple):
     """Both messages have a word that almost no other candidate has, such as a name."""
 
     first: float
-    """No other candidate of the wanted time stands between them."""
+    """No other candidate of the wanted time is between them."""
 
     between: float
     """Tenth of the number of candidates that stand between them."""
@@ -195,7 +195,7 @@ class Current:
     def judged(self) -> Mapping[tuple[int, int], Evidence]:
         """Return the evidence for each pair that could change places.
 
-        A key has the index in `pool` of a candidate that stands above another one, and that of the
+        A key has the index in `pool` of a candidate that is above another one, and that of the
         other, which the question's tense prefers.
         """
         is_now = self.question.tense == "now"

@@ -379,7 +379,7 @@ def _list_texts(texts: Sequence[str], places: Sequence[int]) -> str:
 class _Line:
     """n candidates in the order in which they were said.
 
-    `order` (n,) are their rows, `are_beside` (n - 1,) says whether each is beside the one before.
+    `order` (n,) are their rows, `are_beside` (n - 1,) says whether each is next to the one before.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -390,7 +390,7 @@ class _Line:
     def of(cls, candidates: Candidates) -> Self:
         sessions = np.array(candidates.session_numbers)
         if candidates.is_session.any():
-            # A session chunk stands beside no turn: give each a session of its own.
+            # A session chunk has no turn next to it: give each a session of its own.
             own = np.arange(len(sessions), 2 * len(sessions))
             sessions = np.where(candidates.is_session, own, sessions)
         order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
@@ -449,8 +449,8 @@ class _NeighbourReasons(Sequence[str]):
         if self._is_alone[row]:
             return _NO_NEIGHBOUR
         place = int(np.flatnonzero(self._order == row)[0])
-        beside = self._order[place + 1 if self._is_next[place] else place - 1]
-        return f"beside chunk {self._chunk_ids[beside]}"
+        other = self._order[place + 1 if self._is_next[place] else place - 1]
+        return f"next to chunk {self._chunk_ids[other]}"
 
 
 def _token_signals(
@@ -495,7 +495,7 @@ def _token_signals(
         named, opposite = map(expected, compared.by_speaker(sides[compared.rows]))
         weight, reason = profile.tokens_speaker_weight, f"the words of {name}"
         signals.append(signal_of_turns("tokens_speaker", weight, named, reason))
-        weight, reason = profile.tokens_other_weight, f"the words beside those of {name}"
+        weight, reason = profile.tokens_other_weight, f"the words next to those of {name}"
         signals.append(signal_of_turns("tokens_other", weight, opposite, reason))
     if profile.tokens_around_weight:
         around = expected(compared.around(line))
@@ -628,7 +628,7 @@ class Comparison:
     def read(self, places: Sequence[int]) -> list[tuple[str, str]]:
         """Return what the user's side of candidates says, in the vocabulary's spelling.
 
-        The second text of each is the clause nearest to the question, and those beside it.
+        The second text of each is the clause nearest to the question, and its neighbours.
 
         Args:
             places: Indexes among the candidates that have tokens; the user says something in each.
@@ -657,7 +657,7 @@ class Comparison:
         return texts
 
     def by_speaker(self, sides: NDArray[np.int64]) -> tuple[Values, Values]:
-        """Return the same of a speaker's side, (m,), and of the side beside it, (m,).
+        """Return the same of a speaker's side, (m,), and of the other side, (m,).
 
         `sides` (m,) is 1 if the user's side is the speaker's, -1 if the assistant's is, 0 if
         neither or both are: the values are then those of the whole. A side without tokens has the

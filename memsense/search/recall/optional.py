@@ -1,6 +1,6 @@
 """Optional routes, which run if a profile gives them weight; each has a package of its own.
 
-The one place where search names them, beside `Route` in profiles.
+The one place where search names them, except for `Route` in profiles.
 """
 
 from collections.abc import Callable, Iterator, Mapping

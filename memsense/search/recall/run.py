@@ -79,7 +79,7 @@ class RecallRequest:
     """One question as the database gets it.
 
     `model_id` is the model of `query_vector`: no vectors of another model are read. `sessions`
-    says whether sessions may be returned, which reads deeper if the profile says so. `token_limit`
+    says whether sessions may be returned; a profile may then read deeper. `token_limit`
     is the number of candidates whose tokens are read. `terms` is the question's text for the
     lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
     holds the texts to look for word for word. `names`: candidates come with the names that they
@@ -132,7 +132,7 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallState:
-    """Facts that the statement reports beside the candidates: the scope's state and the lexemes.
+    """Facts that the statement reports with the candidates: the scope's state and the lexemes.
 
     `recalled_at` is the time of the statement by the server's clock. `ceiling` is the largest
     possible lexical score by granularity. `stale`: session chunks wait to be made; reported only

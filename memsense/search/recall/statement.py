@@ -386,7 +386,7 @@ def _vector_route(route: Route, shape: Shape) -> str:
         "takes_part": _all(conditions),
     }
     if shape.indexed is not None:
-        # A partial index serves a query only if its predicate stands in the text as literals.
+        # A partial index serves a query only if its predicate is in the text as literals.
         holes["scope_id"] = str(shape.indexed.scope_id)
         holes["model_id"] = str(shape.indexed.model_id)
         holes["dimension"] = str(shape.indexed.dimension)
@@ -438,7 +438,7 @@ def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
 
 
 def _state(shape: Shape) -> str:
-    """Return the step that reports the state of the memory beside the candidates."""
+    """Return the step that reports the state of the memory with the candidates."""
     # A statement that takes for granted that nothing has expired reports whether that is so: if
     # not, the search is run again.
     expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"

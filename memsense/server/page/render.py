@@ -30,7 +30,7 @@ HEADERS = {
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
-        # Memories are shown as text, whatever markup they hold.
+        # Memories are shown as text, even if they hold markup.
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

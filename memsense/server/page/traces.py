@@ -36,7 +36,7 @@ CANDIDATES_PER_PAGE = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoRankings:
-    """Two rankings of one question beside each other.
+    """Two rankings of one question side by side.
 
     Attributes:
         titles: Name of each ranking.

@@ -219,7 +219,7 @@ def render_error(request: Request, error: Exception) -> Response:
     if visitor is None:
         response = render_alone("error.html", status, **values)
     else:
-        # Back to the form that caused it, if it stands on this server.
+        # Back to the form that caused it, if it is on this server.
         came_from = urlsplit(request.headers.get("referer", ""))
         query = f"?{came_from.query}" if came_from.query else ""
         back = local_path(f"{came_from.path}{query}")

@@ -84,8 +84,8 @@ def test_words_beside_the_messages_that_nobody_reads_are_counted(read_log: ReadL
     }
     _, report = read_log(json.dumps(record))
     assert report.skip_counts == {
-        "text beside the messages (rejected)": 1,
-        "text beside the messages (feedback)": 1,
+        "text next to the messages (rejected)": 1,
+        "text next to the messages (feedback)": 1,
     }
 
 

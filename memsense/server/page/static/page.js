@@ -1,4 +1,4 @@
-// Shows each slider's value beside it; sets it back with the form.
+// Shows each slider's value next to it; sets it back with the form.
 function show(slider) {
   const output = slider.form && slider.form.querySelector(`output[for="${slider.id}"]`);
   if (output) output.textContent = Number(slider.value).toFixed(2);
