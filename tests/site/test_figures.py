@@ -1,4 +1,4 @@
-"""The figures that the README and Beside others show are those of the results that they name."""
+"""The figures of the README and docs/beside/index.md are those of the results that they name."""
 
 import json
 import re
