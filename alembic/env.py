@@ -13,7 +13,7 @@ LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed numb
 
 VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = 'memsense'"
 
-# Whatever the database's search_path: the extension is created in public, or is found where it is.
+# Independent of search_path: the extension is created in public, or is found where it is.
 FIND_VECTORS = """
     SELECT set_config('search_path', concat_ws(', ',
         nullif(current_setting('search_path'), ''),

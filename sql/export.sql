@@ -87,7 +87,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
 ORDER BY c.session_id, c.granularity DESC, c.ordinal, c.part;
 
 -- name: find_stored_contents
--- Those of some contents that the memory holds already, in whatever session.
+-- Those of some contents that the memory holds already, in any session.
 SELECT DISTINCT c.content_hash || '@' || c.dedup_window
 FROM unnest(%(content_hashes)s::text[], %(dedup_windows)s::bigint[]) AS given (content_hash, dedup_window)
 JOIN memsense.chunks AS c

@@ -221,7 +221,7 @@ ORDER BY m.mention_count DESC, m.chunk_id
 LIMIT %(limit)s;
 
 -- The route, a part of the recall statement if its profile has a weight for it: the chunks that mention the
--- question's entities, and entities mentioned beside them.
+-- question's entities, and entities mentioned with them.
 --
 -- Parameters: question_keys, what the question may name, as entity keys; weight_graph;
 -- graph_similarity, graph_edges, graph_hops, graph_decay, graph_boost.
@@ -273,7 +273,7 @@ graph_linked AS MATERIALIZED (
 memsense.find_entities(ARRAY(SELECT scope_id FROM scope), ARRAY(SELECT spelling FROM graph_spellings))
 
 -- name: graph_reached
--- The entities mentioned beside them, over the strongest edges, a few hops away.
+-- The entities mentioned with them, over the strongest edges, a few hops away.
 graph_reached AS MATERIALIZED (
     WITH RECURSIVE reached AS (
         SELECT scope_id, entity_id, 0 AS hop FROM graph_linked

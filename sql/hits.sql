@@ -1,7 +1,7 @@
 -- The texts of an answer, in parts: memsense/store/reads.py joins those that a search needs.
 
 -- name: fetch_hits
--- Every chunk of the answer and what is shown beside it, in one statement. `wanted` is turn, or
+-- Every chunk of the answer and what is shown next to it, in one statement. `wanted` is turn, or
 -- session for what stands for its session; best_ids are the exchanges that brought it in, and
 -- best_ordinals where they are. relation: hit, previous, next, or exchange: a turn of the session, with its number among
 -- all of them that pass the filters.
@@ -103,7 +103,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[])
   AND chunk_id = ANY (%(chunk_ids)s::bigint[])
 
 -- name: fetch_chunks
--- The chunks of these ids, whatever their status, and whether they have expired.
+-- The chunks of these ids, of any status, and whether they have expired.
 WITH found AS MATERIALIZED (
     SELECT c.scope_id, c.chunk_id
     FROM memsense.chunks AS c

@@ -1,4 +1,4 @@
--- Items: values under a path and a key, as frameworks keep them beside conversations. Every statement names
+-- Items: values under a path and a key, as frameworks keep them with conversations. Every statement names
 -- one tenant, one namespace and one collection, except for those that erase.
 
 -- name: put_items

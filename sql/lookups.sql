@@ -13,7 +13,7 @@ DROP FUNCTION IF EXISTS memsense.find_entities(integer[], text[]);
 
 -- One row for each of some words and each chunk that has it. `granularities` says for each word in which
 -- chunks to look. The text index is asked for `drivers`, the rarest words; the others are counted in the
--- same chunks. `code` says how often the word stands in which field (termcounts.sql); the words of a chunk
+-- same chunks. `code` says how often the word is in which field (termcounts.sql); the words of a chunk
 -- are returned only if the code can't say so.
 CREATE FUNCTION memsense.find_postings(scopes integer[], lexemes text[], granularities text[], drivers text[])
 RETURNS TABLE (

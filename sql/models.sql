@@ -1,4 +1,4 @@
--- The models that a namespace has vectors of: the one that searches use, and others beside it. Every
+-- The models that a namespace has vectors of: the one that searches use, and any others. Every
 -- statement names one tenant. {texts} are the parts of a chunk `c` that are embedded.
 
 -- name: embedded_texts

@@ -331,7 +331,7 @@ drivers AS MATERIALIZED (
 )
 
 -- name: postings
--- A row for each word and chunk that holds it. The code says how often it stands in which field:
+-- A row for each word and chunk that holds it. The code says how often it is in which field:
 -- ts_rank of one lexeme, turned back into counts (termcounts.sql).
 postings AS (
     SELECT

@@ -1,4 +1,4 @@
--- Policies that keep tenants apart whatever statement is run. Each part may be run again, and finds its
+-- Policies that keep tenants apart in every statement. Each part may be run again, and finds its
 -- tables in the catalogue: a new table needs no line here.
 
 -- name: lift_policies

@@ -195,7 +195,7 @@ SET content_hash = content_hash || ':expired:' || chunk_id
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: find_awaiting
--- The last exchange of a session, whatever its status, unless it has expired.
+-- The last exchange of a session, of any status, unless it has expired.
 SELECT
     c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,

@@ -10,7 +10,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
 ORDER BY s.scope_id;
 
 -- name: select_lapsed
--- The chunks that expired first, whatever their status.
+-- The chunks that expired first, of any status.
 SELECT chunk_id
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND expires_at <= now()

@@ -96,7 +96,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
   AND recorded_at < now() - make_interval(secs => %(seconds)s);
 
 -- name: fetch_standing
--- The relation of a chunk to a search, whatever the search finds: each filter in use by name (true: the
+-- The relation of a chunk to a search, even if the search doesn't find it: each filter in use by name (true: the
 -- chunk passes), and the routes for which it has a text and a vector.
 WITH scope AS MATERIALIZED (
     SELECT s.scope_id, s.user_id, n.namespace_id, n.language

@@ -108,7 +108,7 @@ class Module:
         )
 
     def value(self, owner: str, method: str) -> Any:
-        """Return a class's attribute as it stands in the class."""
+        """Return a class's attribute as it is in the class."""
         members = cast("dict[str, Any]", vars(getattr(import_module(self.name), owner)))
         member = members[method]
         for name in ("__func__", "fget", "func"):  # of classmethod, property and cached_property

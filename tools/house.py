@@ -9,7 +9,7 @@
 How each is counted:
 
 - lines, files: of *.py files. Lines of code are those that are neither blank, nor only a comment,
-  nor a string that stands alone (a docstring).
+  nor a string that is a statement (a docstring).
 - functions: every `def` but the stubs of `@overload`. Their length goes from `def` to the last
   line, without the docstring.
 - private functions with one caller: functions named `_x` whose name is read exactly once in their
@@ -414,7 +414,7 @@ def module_name(file: Path) -> str:
 
 
 def imports_of(name: str, file: Path, modules: Collection[str]) -> set[str]:
-    """Return the modules among `modules` that a file imports, wherever in it the import stands."""
+    """Return the modules among `modules` that a file imports, anywhere in it."""
     names: set[str] = set()
     for node in ast.walk(parse(file)):
         if isinstance(node, ast.Import):
@@ -454,7 +454,7 @@ def count_warm_search(question: str = QUESTION) -> WarmSearch:
     """Search the bundled sample in a temporary store, and count one search after two others.
 
     A call is a Python function of the package that is entered; a move is one whose caller, the
-    nearest of the package, stands in another file.
+    nearest of the package, is in another file.
     """
     from memsense import MemSense
 

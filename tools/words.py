@@ -92,13 +92,20 @@ NAME_PARTS: Mapping[re.Pattern[str], str] = {
 PHRASES: Mapping[re.Pattern[str], str] = {
     re.compile(rf"\b{phrase}\b", re.IGNORECASE): instead
     for phrase, instead in {
+        # Not the folder docs/beside, an option or a name in backquotes.
+        "(?<![-/`])beside(?![-/`])": '"next to", "with", "in addition to", "at the same time as"',
         "by example of": '"for example"',
+        "is said": '"is shown", "is stored", or name who says it',
         "(?:is|are|be|was|were|been|being) told": '"is reported", "is passed"',
+        "lets? expect": '"is estimated from", "suggests"',
         "need say": '"no one needs to pass it", "optional"',
         "nobody": '"no user", "no client": name who',
         "of which": "two sentences",
+        "says so": "what it says",
         "somebody": '"someone", or name who',
+        "stands(?! for)": '"is"; only a sign "stands for" another',
         "(?:what|whom|whose) [a-z ]{1,20} tells": '"reports", "says"',
+        "whatever": '"any", "even if"',
         "whoever": '"anyone who", "a client that": name who',
     }.items()
 }

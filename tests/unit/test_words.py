@@ -33,6 +33,12 @@ def offences(folder: Path, source: str, name: str = "a.py") -> list[str]:
         ("x = 1  # nobody reads it", 'a.py:1: "nobody": "no user"'),
         ('x = """Line.\nThe client is told."""', 'a.py:2: "is told": "is reported", "is passed"'),
         ('x = f"{x} of which there is one"', 'a.py:1: "of which": two sentences'),
+        ("x = 1  # Beside the others", 'a.py:1: "Beside": "next to", "with"'),
+        ('x = "the file stands here"', 'a.py:1: "stands": "is"'),
+        ("x = 1  # whatever the type", 'a.py:1: "whatever": "any", "even if"'),
+        ('x = "it may fail, and says so"', 'a.py:1: "says so": what it says'),
+        ("x = 1  # if nothing is said", 'a.py:1: "is said": "is shown"'),
+        ('x = f"what {x} lets expect"', 'a.py:1: "lets expect": "is estimated from"'),
     ],
 )
 def test_an_offence_names_its_line_and_what_to_write_instead(
@@ -53,7 +59,7 @@ def test_plain_words_pass(tmp_path: Path) -> None:
         """Rows of a table."""
 
         class Row:
-            """A row."""
+            """A row; `*` stands for any. docs/beside/index.md compares `beside` with --beside."""
 
             @property
             def size(self) -> int:
