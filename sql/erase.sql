@@ -55,7 +55,7 @@ FOR UPDATE;
 SELECT user_id FROM memsense.scopes WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s;
 
 -- name: list_sessions
--- Every session of a memory, even if little is left of it.
+-- Every session of a memory, including those without chunks.
 SELECT session_id FROM memsense.chunks WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
 UNION
 SELECT session_id FROM memsense.ingested_messages WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s

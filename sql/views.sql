@@ -690,5 +690,5 @@ COMMENT ON COLUMN memsense.superseded_facts.newer_text IS 'What the user said la
 COMMENT ON COLUMN memsense.superseded_facts.said_at IS 'When the older one was said.';
 COMMENT ON COLUMN memsense.superseded_facts.superseded_at IS 'When the newer one was said.';
 COMMENT ON COLUMN memsense.superseded_facts.reason IS 'Words of change of the newer one, such as "no longer".';
-COMMENT ON COLUMN memsense.superseded_facts.strength IS 'Logit of the chance that it is so: above 0 it is said in answers, below it only moves the ranking.';
+COMMENT ON COLUMN memsense.superseded_facts.strength IS 'Logit of the chance that it is so: above 0, answers show it; below, it only moves the ranking.';
 COMMENT ON COLUMN memsense.superseded_facts.found_at IS 'When it was found.';

@@ -64,7 +64,7 @@ def search(
       memsense search "tea or coffee" --all-users --set lexical=1.5 --without vec_user
       memsense search "what she eats" -u ines -k 20 --prompt 800
 
-    An answer without hits has a note instead; the exit code is 0 all the same.
+    A search without hits prints "Nothing found."; its exit code is 0 all the same.
     """
     # One question is embedded: the model that loads faster serves it.
     with target_of(ctx).open(for_few=True) as memory:

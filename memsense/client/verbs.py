@@ -1182,7 +1182,7 @@ class Memory:
         """Take a memory out of every search and out of its neighbours' context.
 
         `restore` undoes it. A session takes its exchanges along, a part of an exchange the other
-        parts. If it is added again later, it is stored again.
+        parts. A text that is added again later is stored again.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.

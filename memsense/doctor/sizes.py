@@ -7,7 +7,7 @@ from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value
 from memsense.doctor.findings import FILE, Expected, Finding
 
 LEAST_ANALYSED = 1 << 20
-"""Bytes; smaller tables are read whole even if the planner has statistics of them."""
+"""Bytes; smaller tables are read whole, with or without the planner's statistics."""
 
 LEAST_HUGE = 256 << 20
 """Bytes; measured, a memory of 90 MB gained 4% and one of 1.3 GB 7% (docs/beside/benchmarks.md)."""

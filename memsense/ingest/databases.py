@@ -91,7 +91,7 @@ def _lines(snapshot: Snapshot) -> Generator[bytes]:
 
 
 def _decode(value: object) -> str:
-    """Return bytes as text: a column of SQLite may hold them, of any type."""
+    """Return bytes as text: in SQLite a column of any type may hold them."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 

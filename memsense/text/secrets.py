@@ -104,7 +104,7 @@ class Shape:
 
 
 _START, _END = r"(?<![A-Za-z0-9_])(?:", r")(?![A-Za-z0-9])"
-"""Boundaries of a key: characters that no key has."""
+"""Bounds of a key: the characters around it belong to no key."""
 
 KEYS: tuple[Shape, ...] = (
     # RFC 7468; OpenSSH's PROTOCOL.key; RFC 9580. In JSON, as Google's service accounts have it, the
