@@ -20,8 +20,8 @@ MAKERS = frozenset(
         "ingest.mapping.format_map",
         "search.question.spelled_dates",
         "search.question.relative_dates",
-        "write.facets.rules",
-        "write.facets.tagger",
+        "draft.facets.rules",
+        "draft.facets.tagger",
     )
 )
 """Modules whose function compiles what the module, the rules, or a format's file give it."""
