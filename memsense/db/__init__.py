@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from memsense.db.failures import database_errors
     from memsense.db.pool import (
         Pool,
-        open_pool,
         run_autocommit,
         run_read,
         run_transaction,
@@ -21,7 +20,6 @@ _HOMES = {
     "connect": "memsense.db.connection",
     "database_errors": "memsense.db.failures",
     "Pool": "memsense.db.pool",
-    "open_pool": "memsense.db.pool",
     "run_autocommit": "memsense.db.pool",
     "run_read": "memsense.db.pool",
     "run_transaction": "memsense.db.pool",
@@ -34,7 +32,6 @@ __all__ = [
     "check_server",
     "connect",
     "database_errors",
-    "open_pool",
     "run_autocommit",
     "run_read",
     "run_transaction",

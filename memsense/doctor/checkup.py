@@ -9,7 +9,6 @@ from memsense.db import (
     connect,
     database_errors,
     migrate,
-    open_pool,
     run_read,
     run_transaction,
 )
@@ -59,7 +58,7 @@ def check_up(
         standing = find_standing(connection)
         findings += examine_security(connection, standing)
         findings += examine_capacity(connection)
-    with open_pool(
+    with Pool(
         url,
         min_size=1,
         max_size=1,

@@ -17,7 +17,7 @@ from traced import fill
 
 from memsense import MemSense, load_settings
 from memsense.client.job_kinds import KINDS
-from memsense.db import migrate, open_pool
+from memsense.db import Pool, migrate
 from memsense.doctor import repairs, sizes
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.checkup import check_up
@@ -49,7 +49,7 @@ def store(
     """Yield a filled store over a connection that memsense opened; tests are rolled back."""
     fill(memory, sessions=4)
     fill(memory, user_id="bob", sessions=2, mode="turn")
-    with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
+    with Pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
         with pool.connection() as connection:
             connection.execute("ANALYZE")
             with connection.transaction(force_rollback=True):
