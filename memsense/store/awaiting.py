@@ -21,12 +21,7 @@ def find_awaiting(
     """Return the parts of the last exchange of the draft's session if it was added, is active and
     has no answer; else nothing.
     """
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "user_id": draft.user_id,
-        "session_id": draft.session_id,
-    }
+    values = {**namespace.key, "user_id": draft.user_id, "session_id": draft.session_id}
     last = fetch_all(connection, "find_awaiting", values, of=Chunk)
     # A long exchange is stored in parts; every one of them must still wait.
     is_awaiting = all(
@@ -44,8 +39,7 @@ def check_awaiting(
 ) -> None:
     """Raise OutdatedDraftError unless the exchange is still the last and has no answer yet."""
     values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
+        **scope.key,
         "session_id": session_id,
         "ordinal": completion.ordinal,
         "chunk_ids": list(completion.chunk_ids),

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all
@@ -36,10 +35,6 @@ class Plan:
     repeated: int = 0
 
 
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-
-
 def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
     """Return the exchange with a message key made from its content, for the ledger."""
     # Needed in mode `session`, where no turn chunk keeps the hash.
@@ -61,7 +56,7 @@ def read_ledger(
     connection: Connection, scope: Scope, draft: SessionDraft
 ) -> dict[str, tuple[str, int]]:
     """Return content hash and ordinal of every message that this format has brought, by its key."""
-    values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
+    values = {**scope.key, "session_id": draft.session_id, "format": draft.format}
     return {
         key: (content_hash, ordinal)
         for key, content_hash, ordinal in fetch_all(connection, "fetch_ledger", values)
@@ -121,7 +116,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
     # An exchange that completes another is known by its answer as well: it may have come before.
     firsts += [(position, item.completes.answer) for position, item in numbered if item.completes]
     values = {
-        **_key(scope),
+        **scope.key,
         "session_id": draft.session_id,
         "content_hashes": [chunk.content_hash for _, chunk in firsts],
         "occurred": [chunk.occurred_at for _, chunk in firsts],
@@ -131,7 +126,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
     rows_of_repeats = fetch_all(connection, "find_repeats", values)
     # What has expired does not keep out the same text that is said again.
     if expired := [chunk_id for _, chunk_id, is_expired in rows_of_repeats if is_expired]:
-        execute(connection, "set_aside", {**_key(scope), "chunk_ids": expired})
+        execute(connection, "set_aside", {**scope.key, "chunk_ids": expired})
     repeats: list[tuple[int, int]] = [
         (firsts[position - 1][0], chunk_id)
         for position, chunk_id, is_expired in rows_of_repeats

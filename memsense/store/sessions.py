@@ -39,11 +39,7 @@ def list_marked(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[MarkedSession]:
     """Return the marked sessions of a user, or of all users of the namespace."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "user_id": user_id,
-    }
+    values = {**namespace.key, "user_id": user_id}
     return fetch_all(connection, "list_marked_sessions", values, FILE, of=MarkedSession)
 
 
@@ -63,4 +59,4 @@ def session_texts(
 
 
 def _key(scope: Scope, session_id: str) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}
+    return {**scope.key, "session_id": session_id}
