@@ -22,9 +22,7 @@ def print_audit(paths: Sequence[str], options: ReadOptions, output: OutputForm) 
             count += 1
         except IngestError as error:
             failed.append(one_line(error))
-    if output != "table":
-        print_data(output, audit.as_dict() | {"logs": count, "failed": failed})
-    else:
+    if not print_data(output, audit.as_dict() | {"logs": count, "failed": failed}):
         out = sum(group.count for group in audit.left_out)
         console().print(
             f"{count} logs: {audit.texts} texts on disk = {audit.kept_texts} kept + {out} left out"

@@ -68,8 +68,7 @@ def plan(
             adds=adds,
             machine=capacity.Machine(memory=machine_memory * _GB, cores=cores),
         )
-    if output != "table":
-        print_data(output, asdict(it))
+    if print_data(output, asdict(it)):
         return
     load, measured = it.load, it.measured
     rows = table("what", "amount", "from", right=("amount",))

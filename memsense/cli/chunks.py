@@ -63,9 +63,7 @@ def add(
     ]
     with target_of(ctx).open(for_few=True) as memory:
         added = memory.add(messages, user_id=user_id, **selection)
-    if output != "table":
-        print_data(output, [chunk.as_dict() for chunk in added])
-    else:
+    if not print_data(output, [chunk.as_dict() for chunk in added]):
         for chunk in added:
             place = plain(f"in session {chunk.session_id} of {chunk.user_id}")
             typer.echo(f"chunk {chunk.chunk_id}: {place}")
@@ -81,8 +79,7 @@ def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> Non
     """
     with target_of(ctx).open() as memory:
         item = memory.get(chunk)
-    if output != "table":
-        print_data(output, item.as_dict())
+    if print_data(output, item.as_dict()):
         return
     fields = table("field", "value")
     for name, value in _shown_fields(item).items():
@@ -142,8 +139,7 @@ def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> 
     """
     with target_of(ctx).open() as memory:
         events = memory.history(chunk)
-    if output != "table":
-        print_data(output, [asdict(event) for event in events])
+    if print_data(output, [asdict(event) for event in events]):
         return
     rows = table("event", "when", "what", "who", "detail", right=("event",))
     for event in events:
@@ -169,8 +165,7 @@ def stats(ctx: typer.Context, *, selection: Selection, output: Output = "table")
     """
     with target_of(ctx).open() as memory:
         scopes = memory.stats(**selection)
-    if output != "table":
-        print_data(output, [asdict(scope) for scope in scopes])
+    if print_data(output, [asdict(scope) for scope in scopes]):
         return
     if not scopes:
         console().print("Nothing is stored here yet.")
@@ -237,9 +232,7 @@ def update(
             facets=_read_facets(facets) if facets else None,
             **selection,
         )
-    if output != "table":
-        print_data(output, updated.as_dict())
-    else:
+    if not print_data(output, updated.as_dict()):
         typer.echo(f"chunk {chunk}: updated")
 
 
@@ -370,9 +363,7 @@ def _change(
             except NotFoundError as error:
                 # The others are changed all the same; a script sees the exit code.
                 missing.append(error)
-    if output != "table":
-        print_data(output, changes)
-    else:
+    if not print_data(output, changes):
         for item in changes:
             typer.echo(f"chunk {item['chunk_id']}: {_describe_change(item)}")
     for error in missing:

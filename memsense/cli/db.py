@@ -74,8 +74,7 @@ def init(
         "spread": None if spread is None else asdict(spread),
         "unindexed": unindexed,
     }
-    if output != "table":
-        print_data(output, fields)
+    if print_data(output, fields):
         return
     state = "is up to date" if before.is_current else "is ready"
     if spread is not None:
@@ -204,9 +203,7 @@ def reindex(
     """
     with target_of(ctx).open() as memory:
         report = memory.indexes.rebuild(language)
-    if output != "table":
-        print_data(output, asdict(report))
-    else:
+    if not print_data(output, asdict(report)):
         typer.echo(
             f"indexed {report.chunks} chunks of {report.scopes} memories anew, in {report.language}"
         )
@@ -345,9 +342,7 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
             # A stopped server's schema can't be read, but its version is in its files.
             **(_server_fields(server.url) if server.url else {"postgresql": server.version}),
         }
-    if output != "table":
-        print_data(output, fields)
-    else:
+    if not print_data(output, fields):
         for name, value in fields.items():
             text = ("yes" if value else "no") if isinstance(value, bool) else value
             typer.echo(f"{name.replace('_', ' '):<12} {'-' if text is None else text}")

@@ -245,9 +245,7 @@ def compare_runs(
     kinds = compare_kinds(
         target_of(ctx), gold_files, choose, by_conversation=by_conversation, context=context
     )
-    if output != "table":
-        print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in kinds}})
-    else:
+    if not print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in kinds}}):
         print_kinds(kinds)
 
 

@@ -52,8 +52,7 @@ def partition(
     partitions = import_module("memsense.db.partitions")
     with target_of(ctx).database() as url:
         report = partitions.partition(url, ahead=ahead, keep=keep)
-    if output != "table":
-        print_data(output, asdict(report))
+    if print_data(output, asdict(report)):
         return
     rows = table("partition", "from", "to", "")
     news = {it.name: "created" for it in report.created}

@@ -26,8 +26,7 @@ def show_preview(paths: Sequence[str], options: ReadOptions, *, output: OutputFo
         for conversation in read_source(source, options, report):
             if len(first) < _CONVERSATIONS_SHOWN:
                 first.append(conversation)
-    if output != "table":
-        print_data(output, _as_dict(first, report))
+    if print_data(output, _as_dict(first, report)):
         return
     for label, (name, reason) in list(report.detected.items())[:_CONVERSATIONS_SHOWN]:
         console().print(Text(f"{plain(label)}: {name} ({plain(reason)})"))
