@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from memsense.ingest.options import DateOrder, ReadOptions
     from memsense.ingest.pairing import joined_text, pair_exchanges
     from memsense.ingest.places import find_places
-    from memsense.ingest.reader import Reader
     from memsense.ingest.readers import READERS
+    from memsense.ingest.reading import Reader
     from memsense.ingest.report import ReadReport, Tally
     from memsense.ingest.source import Source
     from memsense.ingest.sources import expand_paths
@@ -36,7 +36,7 @@ _MODULES = {
     "joined_text": "pairing",
     "pair_exchanges": "pairing",
     "find_places": "places",
-    "Reader": "reader",
+    "Reader": "reading",
     "READERS": "readers",
     "ReadReport": "report",
     "Tally": "report",

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ObjectRecord, Reader, Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,

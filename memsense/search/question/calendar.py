@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
-from memsense.text.spans import Span
-
 if TYPE_CHECKING:
     from dateutil.relativedelta import relativedelta
 
+Span = tuple[int, int]
 Precision = Literal["day", "week", "month", "year", "range"]
 Days = tuple[date, date]
+
+BEFORE = 40
+"""Characters before a word that are read to understand it."""
 
 ANY_YEAR = 2000
 """The year of dates that have none; a leap year, so that 29 February exists."""
