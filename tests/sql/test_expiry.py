@@ -282,7 +282,7 @@ def test_memories_expire_by_the_clock_of_the_server_whatever_the_client_has(
             return super().now(tz) + timedelta(hours=hours)
 
     memory.ttl.set("1h", tag="tea")
-    for module in ("write.expiry", "write.drafting", "store.scopes", "store.updating"):
+    for module in ("draft.expiry", "draft.drafting", "store.scopes", "store.updating"):
         monkeypatch.setattr(f"memsense.{module}.datetime", WrongClock)
     tell(memory, "I moved to Lisbon.", 1, ttl="1h")
     tell(memory, "I drink tea at five.", 2, tags=["tea"])
