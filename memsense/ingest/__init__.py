@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memsense.ingest.detection import Detection, detect
-    from memsense.ingest.identity import message_hash, message_key
     from memsense.ingest.options import DateOrder, ReadOptions
-    from memsense.ingest.pairing import joined_text, pair_exchanges
+    from memsense.ingest.pairing import joined_text, message_hash, message_key, pair_exchanges
     from memsense.ingest.places import find_places
     from memsense.ingest.readers import READERS
     from memsense.ingest.reading import Reader
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "Detection": "detection",
     "detect": "detection",
-    "message_hash": "identity",
-    "message_key": "identity",
+    "message_hash": "pairing",
+    "message_key": "pairing",
     "DateOrder": "options",
     "ReadOptions": "options",
     "joined_text": "pairing",
