@@ -20,10 +20,9 @@ from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject, identifier
-from memsense.inputs import find_id_fault
+from memsense.inputs import find_id_fault, sanitise
 from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
-from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
 EMPTY = "empty message"
