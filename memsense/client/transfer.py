@@ -19,11 +19,11 @@ from memsense.draft.exported import (
     ExportedUser,
     Header,
     Line,
+    clean_chunk,
     format_line,
     read_lines,
 )
 from memsense.draft.ingest_run import read_paths
-from memsense.draft.redacting import clean_chunk
 from memsense.draft.vectors import ChunkTexts
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import shorten
