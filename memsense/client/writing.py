@@ -18,10 +18,9 @@ from memsense.draft.messages import read_messages
 from memsense.draft.vectors import LATER, BatchVectors, list_chunks
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import AsList, Checker, Id, shorten
-from memsense.store.awaiting import OutdatedDraftError, find_awaiting
 from memsense.store.jobs import count_unembedded
 from memsense.store.keys import WriteKey, write_once
-from memsense.store.planning import select_missing
+from memsense.store.planning import OutdatedDraftError, find_awaiting, select_missing
 from memsense.store.quotas import keep_quota
 from memsense.store.reads import fetch_chunks
 from memsense.store.scopes import Follower, Namespace, find_tenant, lock_scope, name_tenant

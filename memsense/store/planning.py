@@ -1,19 +1,61 @@
 """The plan of a write: what of a draft is new, what replaces a stored exchange, what is known."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_all
+from memsense.db.rows import execute, fetch_all, fetch_value
 from memsense.draft.chunking import DEDUP_SECONDS, format_ledger_key
 from memsense.draft.expiry import has_expired
 from memsense.store import rows
-from memsense.store.awaiting import check_awaiting
 from memsense.store.scopes import Namespace, Scope, find_scope
-from memsense.types import ExchangeDraft, SessionDraft
+from memsense.types import Chunk, Completion, ExchangeDraft, SessionDraft
+
+ADDED = "api:add"
+"""The source of what `add` stores. An exchange from a log grows through its log instead."""
+
+
+class OutdatedDraftError(Exception):
+    """A draft completes an exchange that has changed since: the caller makes a new draft."""
+
+
+def find_awaiting(
+    connection: Connection, namespace: Namespace, draft: SessionDraft
+) -> Sequence[Chunk]:
+    """Return the parts of the last exchange of the draft's session if it was added, is active and
+    has no answer; else nothing.
+    """
+    values = {**namespace.key, "user_id": draft.user_id, "session_id": draft.session_id}
+    last = fetch_all(connection, "find_awaiting", values, of=Chunk)
+    # A long exchange is stored in parts; every one of them must still wait.
+    is_awaiting = all(
+        chunk.source == ADDED
+        and chunk.status == "active"
+        and chunk.user_text
+        and not chunk.assistant_text
+        for chunk in last
+    )
+    return last if is_awaiting else []
+
+
+def check_awaiting(
+    connection: Connection, scope: Scope, session_id: str, completion: Completion
+) -> None:
+    """Raise OutdatedDraftError unless the exchange is still the last and has no answer yet."""
+    values = {
+        **scope.key,
+        "session_id": session_id,
+        "ordinal": completion.ordinal,
+        "chunk_ids": list(completion.chunk_ids),
+        "user_text": completion.user_text,
+    }
+    # Its answer may have come, or its session gone on, since the draft was made.
+    if not fetch_value(connection, "still_awaits", values):
+        raise OutdatedDraftError
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STRETCH = timedelta(seconds=DEDUP_SECONDS)
