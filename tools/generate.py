@@ -32,7 +32,7 @@ from memsense.client.verbs import Memory  # noqa: E402
 from memsense.declaration import (  # noqa: E402
     parameters_of,
     read_arguments,
-    shared_text,
+    split_text,
 )
 from memsense.graph.resource import Entities  # noqa: E402
 
@@ -157,7 +157,7 @@ def _texts(function: Callable[..., Any], place: str) -> dict[str, str]:
     for name, item in inspect.signature(function).parameters.items():
         if name in {"self", "cls"}:
             continue
-        texts[name] = shared_text(item.annotation) or written.get(name, "")
+        texts[name] = split_text(item.annotation)[0] or written.get(name, "")
         if not texts[name]:
             raise SystemExit(f"{place}: write a line about {name} under Args:")
     if extra := written.keys() - texts.keys():

@@ -18,19 +18,8 @@ BEFORE = 40
 ANY_YEAR = 2000
 """The year of dates that have none; a leap year, so that 29 February exists."""
 
-MONTH_NAMES = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+MONTH_NAMES = tuple(
+    "january february march april may june july august september october november december".split()
 )
 MONTHS = {name: number for number, name in enumerate(MONTH_NAMES, start=1)}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
