@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from memsense.cli import capacity, partition
+from memsense.cli import capacity
 from memsense.cli.app import new_app
 from memsense.cli.exits import FAILED, interrupts_left_to_child
 from memsense.cli.options import AnyUser, Output
@@ -146,7 +146,7 @@ def restore(ctx: typer.Context, file: File) -> None:
 
 
 app.command("capacity")(capacity.plan)
-app.command("partition")(partition.partition)
+app.command("partition")(capacity.partition)
 
 
 @app.command("seal")

@@ -14,8 +14,8 @@ from memsense.ingest.reading import (
     Reader,
     Reading,
 )
+from memsense.ingest.source import find_workspace
 from memsense.ingest.values import JsonObject, identifier, objects, reach, string
-from memsense.ingest.workspaces import find_workspace
 from memsense.types import Conversation, Role
 
 _EXPORTED = re.compile(r"_Exported on [^\n]{1,80} from Cursor \([^()\n]{1,20}\)_\s*")
