@@ -258,12 +258,7 @@ def forget(
 
     A session's chunk takes its exchanges along. A text that is said again is stored again.
     """
-    _change(
-        ctx,
-        chunks,
-        lambda memory, chunk: {"changed": list(memory.forget(chunk, **selection))},
-        output,
-    )
+    _change(ctx, chunks, lambda memory, chunk: memory.forget(chunk, **selection), output)
 
 
 @options_of("archive", leave_out={"key"})
@@ -275,12 +270,7 @@ def archive(
     \b
       memsense archive 42 --reason "moved since"
     """
-    _change(
-        ctx,
-        chunks,
-        lambda memory, chunk: {"changed": list(memory.archive(chunk, **selection))},
-        output,
-    )
+    _change(ctx, chunks, lambda memory, chunk: memory.archive(chunk, **selection), output)
 
 
 @options_of("restore", leave_out={"key"})
@@ -294,12 +284,7 @@ def restore(
 
     A session's chunk brings back the exchanges that it took along.
     """
-    _change(
-        ctx,
-        chunks,
-        lambda memory, chunk: {"changed": list(memory.restore(chunk, **selection))},
-        output,
-    )
+    _change(ctx, chunks, lambda memory, chunk: memory.restore(chunk, **selection), output)
 
 
 def promote(ctx: typer.Context, chunks: ChunkIds, *, output: Output = "table") -> None:
@@ -350,16 +335,21 @@ def feedback(
 def _change(
     ctx: typer.Context,
     chunks: Sequence[int],
-    change: Callable[["MemSense", int], dict[str, Any]],
+    change: Callable[["MemSense", int], dict[str, Any] | Sequence[int]],
     output: OutputForm,
 ) -> None:
-    """Change each chunk in a transaction of its own; exit with 1 if some don't exist."""
+    """Change each chunk in a transaction of its own; exit with 1 if some don't exist.
+
+    `change` returns the fields to print, or the ids of the chunks that it changed.
+    """
     changes: list[dict[str, Any]] = []
     missing: list[NotFoundError] = []
     with target_of(ctx).open() as memory:
         for chunk in chunks:
             try:
-                changes.append({"chunk_id": chunk, **change(memory, chunk)})
+                result = change(memory, chunk)
+                fields = result if isinstance(result, dict) else {"changed": list(result)}
+                changes.append({"chunk_id": chunk, **fields})
             except NotFoundError as error:
                 # The others are changed all the same; a script sees the exit code.
                 missing.append(error)

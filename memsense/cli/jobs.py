@@ -120,10 +120,9 @@ def _check_choice(jobs: Sequence[int] | None, *, dead: bool, command: str) -> No
 
 
 def _print_changed(job_ids: Sequence[int], state: str, *, output: OutputForm) -> None:
-    if print_data(output, {"jobs": list(job_ids)}):
-        return
-    count = len(job_ids)
-    typer.echo(f"{count} {'job is' if count == 1 else 'jobs are'} {state}")
+    if not print_data(output, {"jobs": list(job_ids)}):
+        count = len(job_ids)
+        typer.echo(f"{count} {'job is' if count == 1 else 'jobs are'} {state}")
 
 
 def worker(
