@@ -109,14 +109,10 @@ class ErasuresResource:
             NotFoundError: If the namespace has no such receipt.
         """
         id_ = cast("UUID", erasure_id)  # `takes` has turned a text into a UUID
-        namespace = self._context.look_up_namespace()
-        if namespace is not None:
-            receipt = run_read(
-                self._context.pool, lambda it: erasing.find_receipt(it, namespace, id_)
-            )
-            if receipt is not None and receipt.namespace == namespace.name:
-                return receipt
-        raise NotFoundError(f"no erasure {id_} in this namespace")
+        receipt = self._context.read_stored(partial(erasing.find_receipt, erasure_id=id_), None)
+        if receipt is None or receipt.namespace != self._context.settings.namespace:
+            raise NotFoundError(f"no erasure {id_} in this namespace")
+        return receipt
 
 
 class AsyncErasuresResource(Facade):

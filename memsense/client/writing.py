@@ -279,10 +279,7 @@ class Writes:
 
     def select_missing(self, draft: SessionDraft) -> SessionDraft:
         """Return the part of a draft that is not stored yet."""
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return draft
-        return run_read(self._context.pool, lambda it: select_missing(it, namespace, draft))
+        return self._context.read_stored(partial(select_missing, draft=draft), draft)
 
     def _writer(
         self, draft: SessionDraft, vectors: BatchVectors
