@@ -228,7 +228,9 @@ class Profile:
         """Reject unknown routes, and constants of the wrong kind or out of range."""
         object.__setattr__(self, "weights", MappingProxyType(_complete(self.weights)))
         for name, kind in _KINDS.items():
-            _check_kind(name, getattr(self, name), kind)
+            if type(value := getattr(self, name)) is not kind:
+                expected = "true or false" if kind is bool else "a whole number"
+                raise ConfigurationError(f"{name} must be {expected}, not {shorten(value)}")
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
         for name, choices in _CHOICES.items():
@@ -413,12 +415,6 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "quoted": ("off", "should", "must"),
     }
 )
-
-
-def _check_kind(name: str, value: object, kind: type) -> None:
-    if type(value) is not kind:
-        expected = "true or false" if kind is bool else "a whole number"
-        raise ConfigurationError(f"{name} must be {expected}, not {shorten(value)}")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

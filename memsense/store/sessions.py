@@ -27,12 +27,12 @@ class MarkedSession:
 
 def mark_session(connection: Connection, scope: Scope, session_id: str) -> None:
     """Mark the session for new session chunks; a second mark changes nothing."""
-    execute(connection, "mark_session", _key(scope, session_id), FILE)
+    execute(connection, "mark_session", {**scope.key, "session_id": session_id}, FILE)
 
 
 def unmark_session(connection: Connection, scope: Scope, session_id: str) -> bool:
     """Remove the mark; return False if there was none."""
-    return execute(connection, "unmark_session", _key(scope, session_id), FILE) > 0
+    return execute(connection, "unmark_session", {**scope.key, "session_id": session_id}, FILE) > 0
 
 
 def list_marked(
@@ -56,7 +56,3 @@ def session_texts(
     stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, FILE)}
     chunks = build_session_chunks(marked.session_id, turns)
     return [ChunkTexts.of(chunk) for chunk in chunks if chunk.session_text not in stored]
-
-
-def _key(scope: Scope, session_id: str) -> dict[str, object]:
-    return {**scope.key, "session_id": session_id}
