@@ -8,13 +8,13 @@ import numpy as np
 
 from benchmarks.corpus import Corpus, question_embedder
 from benchmarks.stores import NAMESPACE, open_namespace
-from memsense.db import Pool, open_pool, run_read
-from memsense.search.plan import SearchPlan
+from memsense.db import Pool, run_read
+from memsense.search.plan import SearchPlan, prepare_search
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
-from memsense.search.search import run_search
+from memsense.search.search import run_searches
 from memsense.store.scopes import KnownScope, Namespace, find_scope
 
 DEPTH = 80
@@ -36,7 +36,7 @@ def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[s
 
     The scope must be indexed. Both sides run the product's own query, with and without indexes.
     """
-    pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+    pool = Pool(url, min_size=1, max_size=1, timeout=30)
     try:
         namespace = run_read(pool, open_namespace)
         known = run_read(pool, lambda it: find_scope(it, namespace.tenant_id, NAMESPACE, user_id))
@@ -103,7 +103,7 @@ def _hit_overlap(setup: Setup) -> float:
             asked_at=datetime.now(UTC),
         )
         exact, approximate = (
-            run_search(setup.pool, plan, known, embedder).ranked
+            run_searches(setup.pool, [prepare_search(plan, known, embedder)])[0].ranked
             for known in (replace(setup.known, indexed=False), setup.known)
         )
         shares.append(

@@ -14,7 +14,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.original import Original
 from benchmarks.peers import load_documents, open_peers, size_of
 from benchmarks.timing import Timing, join
-from memsense.db import open_pool, run_autocommit
+from memsense.db import Pool, run_autocommit
 from memsense.search.profiles import Profile
 from memsense.store import indexes
 
@@ -114,7 +114,7 @@ def _search(run: Run, url: str, profile: Profile | None = None) -> tuple[Timing,
 
 def _index(run: Run, url: str) -> None:
     started = time.perf_counter()
-    pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+    pool = Pool(url, min_size=1, max_size=1, timeout=30)
     try:
         run_autocommit(
             pool,

@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 
 from benchmarks.corpus import Corpus, PreparedEmbedder, PreparedSession, generate_sessions
 from benchmarks.statements import statement
-from memsense.db import Pool, migrate, open_pool, transaction
+from memsense.db import Pool, migrate, transaction
 from memsense.db.connection import Connection
 from memsense.draft.vectors import BatchVectors, list_chunks
 from memsense.store import scopes
@@ -78,7 +78,7 @@ def _grant_rights(url: str, owner: str) -> None:
 
 def fill_user(url: str, corpus: Corpus, user_id: str, chunks: int, *, seed: int = 0) -> Filling:
     """Store `chunks` exchanges as one user's memory: a transaction a session, as ingest does."""
-    pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+    pool = Pool(url, min_size=1, max_size=1, timeout=30)
     try:
         seconds = sum(_write_all(pool, generate_sessions(corpus, user_id, chunks, seed=seed)))
     finally:

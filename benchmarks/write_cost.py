@@ -26,7 +26,7 @@ import psycopg
 from benchmarks import stores
 from benchmarks.corpus import Corpus, PreparedEmbedder, generate_sessions, load_corpus
 from memsense import MemSense
-from memsense.db import Pool, open_pool, run_transaction
+from memsense.db import Pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
 from memsense.draft.vectors import BatchVectors, list_chunks
@@ -70,7 +70,7 @@ class Writer:
 
     def __init__(self, url: str, corpus: Corpus) -> None:
         self._url = url
-        self._pool: Pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+        self._pool: Pool = Pool(url, min_size=1, max_size=1, timeout=30)
         self._corpus = corpus
         self._namespace = run_transaction(self._pool, stores.open_namespace)
         with psycopg.connect(url) as connection:

@@ -16,7 +16,7 @@ from benchmarks.peers import Peer
 from benchmarks.stores import TENANT, Filling, write_prepared
 from benchmarks.timing import Timing, summarise, time_calls
 from memsense import MemSense
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.draft.facets import RuleTagger
 from memsense.embed import Embedder, OnnxEmbedder
 
@@ -54,7 +54,7 @@ class AddRow:
 
 def time_adds(url: str, corpus: Corpus, user_id: str, *, seed: int) -> tuple[Timing, Timing]:
     """Time sessions of two exchanges each: milliseconds of the first one and of the second."""
-    pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+    pool = Pool(url, min_size=1, max_size=1, timeout=30)
     times: dict[int, list[float]] = {0: [], 1: []}
     try:
         for number in range(ADDED):

@@ -89,7 +89,7 @@ def parameters_of(method: Callable[..., Any]) -> Mapping[str, Parameter]:
     for name, item in inspect.signature(declared).parameters.items():
         if name in {"self", "cls"} or item.kind in {item.VAR_POSITIONAL, item.VAR_KEYWORD}:
             continue
-        text, kind = _split_text(item.annotation)
+        text, kind = split_text(item.annotation)
         parameters[name] = Parameter(
             name=name,
             type=kind,
@@ -124,23 +124,18 @@ def read_arguments(docstring: str) -> dict[str, str]:
 # Types -------------------------------------------------------------------------------------------
 
 
-def shared_text(annotation: Any) -> str:
-    """Return the text that an alias of a shared parameter carries, or "" if it has none."""
-    return _split_text(annotation)[0]
-
-
-def _split_text(annotation: Any) -> tuple[str, Any]:
+def split_text(annotation: Any) -> tuple[str, Any]:
     """Return the description anywhere in an annotation, and the type without it."""
     if get_origin(annotation) is Annotated:
         inner, *extras = get_args(annotation)
         notes = [it for it in extras if isinstance(it, FieldInfo) and it.description]
         checks = [it for it in extras if it not in notes]
-        text, kind = _split_text(inner)
+        text, kind = split_text(inner)
         for check in checks:
             kind = Annotated[kind, check]
         return (notes[0].description or "" if notes else text), kind
     if get_origin(annotation) in _UNIONS:
-        pairs = [_split_text(item) for item in get_args(annotation)]
+        pairs = [split_text(item) for item in get_args(annotation)]
         text = next((text for text, _ in pairs if text), "")
         return text, Union[tuple(kind for _, kind in pairs)]  # noqa: UP007 (made at run time)
     return "", annotation
@@ -171,7 +166,7 @@ def _check_of(annotation: Any, name: str) -> Checker | None:
     """
     if isinstance(annotation, str) or annotation in (Any, object, REQUIRED):
         return None
-    annotation = _split_text(annotation)[1]
+    annotation = split_text(annotation)[1]
     if annotation is bool:
         return Checker(Switch, name)
     members = [it for it in get_args(annotation) if it is not type(None)]

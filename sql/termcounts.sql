@@ -1,4 +1,4 @@
--- Made by `python -m memsense.termcounts`, which says why; a test compares them. Recall calls these
+-- Made by `python -m tools.termcounts`, which says why; a test compares them. Recall calls these
 -- functions; every migration creates them anew. PostgreSQL works each out once, when it plans.
 
 CREATE FUNCTION memsense.field_weights() RETURNS float4[]

@@ -67,7 +67,9 @@ class TestServer:
         """Yield the URL of a new copy of the template database, and drop it at the end."""
         name = f"memsense_test_{uuid.uuid4().hex[:12]}"
         names = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
-        create = sql.SQL("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy").format(**names)
+        create = sql.SQL("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy").format(
+            **names
+        )
         for copying in [self.threads.submit(_execute, node, create) for node in self.nodes]:
             copying.result()
         if self.is_cluster and template != "template1":

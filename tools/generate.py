@@ -32,7 +32,7 @@ from memsense.client.verbs import Memory  # noqa: E402
 from memsense.declaration import (  # noqa: E402
     parameters_of,
     read_arguments,
-    shared_text,
+    split_text,
 )
 from memsense.graph.resource import Entities  # noqa: E402
 
@@ -157,7 +157,7 @@ def _texts(function: Callable[..., Any], place: str) -> dict[str, str]:
     for name, item in inspect.signature(function).parameters.items():
         if name in {"self", "cls"}:
             continue
-        texts[name] = shared_text(item.annotation) or written.get(name, "")
+        texts[name] = split_text(item.annotation)[0] or written.get(name, "")
         if not texts[name]:
             raise SystemExit(f"{place}: write a line about {name} under Args:")
     if extra := written.keys() - texts.keys():
@@ -356,28 +356,50 @@ from typing import Any, Literal
 Declared = tuple[Any, Any, str]
 """A parameter's type, default and text; a required parameter has the default `...`."""
 
-VERBS: dict[str, dict[str, Declared]] = {
+PARAMETERS: dict[str, Declared] = {
 '''
+CLI_MIDDLE = '''}
+"""Every declaration once: by name, with a number where verbs declare a name differently."""
+
+_VERBS = {
+'''
+CLI_FOOT = """}
+
+VERBS: dict[str, dict[str, Declared]] = {
+    verb: {name.partition(" ")[0]: PARAMETERS[name] for name in names}
+    for verb, names in _VERBS.items()
+}
+"""
 
 
 def write_cli() -> str:
     """Return the source of memsense/cli/declared.py."""
-    lines: list[str] = []
+    keys: dict[str, str] = {}
+    verb_lines: list[str] = []
     for place, verbs in CLI_VERBS.items():
         module, _, name = place.partition(":")
         owner = getattr(import_module(module), name)
         resource = "" if name == "Memory" else name.removesuffix("Resource").lower() + "."
         for verb in verbs:
-            lines.append(f'    "{resource}{verb}": {{')
+            names: list[str] = []
             for item in parameters_of(getattr(owner, verb)).values():
                 kind = _cli_type(item.plain_type)
                 if kind is not None:
                     default = "..." if item.is_required else _default(item.default)
-                    lines.append(
-                        f"        {_quoted(item.name)}: ({kind}, {default}, {_quoted(item.text)}),"
-                    )
-            lines.append("    },")
-    return CLI_HEADER + "\n".join(lines) + "\n}\n"
+                    source = f"({kind}, {default}, {_quoted(item.text)})"
+                    key = item.name
+                    while keys.setdefault(key, source) != source:
+                        key = f"{item.name} {int(key.partition(' ')[2] or 1) + 1}"
+                    names.append(key)
+            verb_lines.append(
+                f"    {_quoted(resource + verb)}: [{', '.join(map(_quoted, names))}],"
+            )
+    lines = [f"    {_quoted(key)}: {source}," for key, source in keys.items()]
+    return f"{CLI_HEADER}{_joined(lines)}{CLI_MIDDLE}{_joined(verb_lines)}{CLI_FOOT}"
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _default(value: Any) -> str:

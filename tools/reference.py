@@ -32,7 +32,7 @@ from memsense.config import SECRETS, Settings  # noqa: E402
 from memsense.declaration import REQUIRED, Parameter, parameters_of, read_arguments  # noqa: E402
 from memsense.mcp.tools import make_tools  # noqa: E402
 from memsense.search.profiles import PROFILES, Profile  # noqa: E402
-from memsense.server import parity  # noqa: E402
+from tools import parity  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 MARK = "<!-- Written by tools/reference.py: `make docs` renews it. -->"

@@ -30,14 +30,15 @@ from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from benchmarks.true_now import ASKED_AT, CASES, DATA, read_lines
 from memsense.config import load_settings
-from memsense.db import Pool, open_pool, run_read
+from memsense.db import Pool, Pool, run_read
 from memsense.embed import open_embedder
 from memsense.evaluation import gold_set, read_beam
 from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED
 from memsense.search.rank.current import WEIGHTS, Evidence, match_candidates
 from memsense.search.request import SearchRequest
-from memsense.search.search import run_search
+from memsense.search.plan import prepare_search
+from memsense.search.search import run_searches
 from memsense.store.scopes import find_scope
 from memsense.store.scopes import find_tenant
 from memsense.store.scopes import fetch_namespace
@@ -168,7 +169,7 @@ def judge(pool: Pool, questions: Sequence[Asked]) -> Iterator[Judged]:
             find_scope, tenant_id=tenant_id, namespace=asked.namespace, user_id=asked.user_id
         )
         scope = run_read(pool, read_scope)
-        search = run_search(pool, plan, scope, embedder)
+        search = run_searches(pool, [prepare_search(plan, scope, embedder)])[0]
         current = search.ranking.terms.current
         if current is None:
             continue
@@ -274,7 +275,7 @@ def main() -> None:
     questions = [*read_changes("even"), *read_sample()]
     if options.beam:
         questions += read_chats(options.beam, options.beam_namespace, TUNED)
-    with open_pool(address, min_size=1, max_size=1, timeout=10) as pool:
+    with Pool(address, min_size=1, max_size=1, timeout=10) as pool:
         items = list(judge(pool, questions))
     if options.folds:
         cases = sorted({item.asked.case for item in items})

@@ -28,7 +28,7 @@ from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from benchmarks.true_now import CASES, read_lines
 from memsense.config import load_settings
-from memsense.db import Pool, open_pool, run_read
+from memsense.db import Pool, Pool, run_read
 from memsense.evaluation import gold_set, read_beam, read_locomo
 from memsense.store.scopes import find_tenant
 from memsense.store.scopes import Scope, fetch_namespace
@@ -242,7 +242,7 @@ def main() -> None:
             groups["BEAM 1-10"] = read_chats(options.beam, options.beam_namespace)
         if options.locomo:
             groups["LoCoMo 0-4"] = read_talks(options.locomo, options.locomo_namespace)
-    with open_pool(address, min_size=1, max_size=1, timeout=10) as pool:
+    with Pool(address, min_size=1, max_size=1, timeout=10) as pool:
         judged = {name: judge(pool, gold) for name, gold in groups.items()}
     print("weights of the package")
     for name, items in judged.items():

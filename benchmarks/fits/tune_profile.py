@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from memsense.config import load_settings
-from memsense.db import Pool, open_pool, run_read
+from memsense.db import Pool, Pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import open_embedder
 from memsense.evaluation import GoldQuestion, gold_set, read_beam, read_locomo
@@ -36,7 +36,8 @@ from memsense.metrics import recall_at
 from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED, ROUTES, Profile, Route
 from memsense.search.request import SearchRequest
-from memsense.search.search import Search, run_search
+from memsense.search.plan import prepare_search
+from memsense.search.search import Search, run_searches
 from memsense.store.scopes import KnownScope
 from memsense.store.scopes import find_scope
 from memsense.store.scopes import find_tenant
@@ -118,7 +119,7 @@ def gather(
             profile=profile,
             asked_at=gold.asked_at or datetime.now(UTC),
         )
-        search = run_search(pool, plan, known[gold.user_id], embedder)
+        search = run_searches(pool, [prepare_search(plan, known[gold.user_id], embedder)])[0]
         yield _read_search(search, gold, messages)
 
 
@@ -294,7 +295,7 @@ def main() -> None:
     if address is None:
         raise SystemExit("give --database-url or set MEMSENSE_DATABASE_URL")
     kinds: dict[str, list[Sample]] = {}
-    with open_pool(address, min_size=1, max_size=1, timeout=10) as pool:
+    with Pool(address, min_size=1, max_size=1, timeout=10) as pool:
         for kind, found in gold.items():
             questions = [q for q in found.questions if options.report or q.split == TUNED[kind]]
             namespace = getattr(options, f"{kind}_namespace")

@@ -63,9 +63,7 @@ def add(
     ]
     with target_of(ctx).open(for_few=True) as memory:
         added = memory.add(messages, user_id=user_id, **selection)
-    if output != "table":
-        print_data(output, [chunk.as_dict() for chunk in added])
-    else:
+    if not print_data(output, [chunk.as_dict() for chunk in added]):
         for chunk in added:
             place = plain(f"in session {chunk.session_id} of {chunk.user_id}")
             typer.echo(f"chunk {chunk.chunk_id}: {place}")
@@ -81,8 +79,7 @@ def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> Non
     """
     with target_of(ctx).open() as memory:
         item = memory.get(chunk)
-    if output != "table":
-        print_data(output, item.as_dict())
+    if print_data(output, item.as_dict()):
         return
     fields = table("field", "value")
     for name, value in _shown_fields(item).items():
@@ -142,8 +139,7 @@ def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> 
     """
     with target_of(ctx).open() as memory:
         events = memory.history(chunk)
-    if output != "table":
-        print_data(output, [asdict(event) for event in events])
+    if print_data(output, [asdict(event) for event in events]):
         return
     rows = table("event", "when", "what", "who", "detail", right=("event",))
     for event in events:
@@ -169,8 +165,7 @@ def stats(ctx: typer.Context, *, selection: Selection, output: Output = "table")
     """
     with target_of(ctx).open() as memory:
         scopes = memory.stats(**selection)
-    if output != "table":
-        print_data(output, [asdict(scope) for scope in scopes])
+    if print_data(output, [asdict(scope) for scope in scopes]):
         return
     if not scopes:
         console().print("Nothing is stored here yet.")
@@ -237,9 +232,7 @@ def update(
             facets=_read_facets(facets) if facets else None,
             **selection,
         )
-    if output != "table":
-        print_data(output, updated.as_dict())
-    else:
+    if not print_data(output, updated.as_dict()):
         typer.echo(f"chunk {chunk}: updated")
 
 
@@ -265,12 +258,7 @@ def forget(
 
     A session's chunk takes its exchanges along. A text that is added again is stored again.
     """
-    _change(
-        ctx,
-        chunks,
-        lambda memory, chunk: {"changed": list(memory.forget(chunk, **selection))},
-        output,
-    )
+    _change(ctx, chunks, lambda memory, chunk: memory.forget(chunk, **selection), output)
 
 
 @options_of("archive", leave_out={"key"})
@@ -282,12 +270,7 @@ def archive(
     \b
       memsense archive 42 --reason "moved since"
     """
-    _change(
-        ctx,
-        chunks,
-        lambda memory, chunk: {"changed": list(memory.archive(chunk, **selection))},
-        output,
-    )
+    _change(ctx, chunks, lambda memory, chunk: memory.archive(chunk, **selection), output)
 
 
 @options_of("restore", leave_out={"key"})
@@ -301,12 +284,7 @@ def restore(
 
     A session's chunk brings back the exchanges that it took along.
     """
-    _change(
-        ctx,
-        chunks,
-        lambda memory, chunk: {"changed": list(memory.restore(chunk, **selection))},
-        output,
-    )
+    _change(ctx, chunks, lambda memory, chunk: memory.restore(chunk, **selection), output)
 
 
 def promote(ctx: typer.Context, chunks: ChunkIds, *, output: Output = "table") -> None:
@@ -357,22 +335,25 @@ def feedback(
 def _change(
     ctx: typer.Context,
     chunks: Sequence[int],
-    change: Callable[["MemSense", int], dict[str, Any]],
+    change: Callable[["MemSense", int], dict[str, Any] | Sequence[int]],
     output: OutputForm,
 ) -> None:
-    """Change each chunk in a transaction of its own; exit with 1 if some don't exist."""
+    """Change each chunk in a transaction of its own; exit with 1 if some don't exist.
+
+    `change` returns the fields to print, or the ids of the chunks that it changed.
+    """
     changes: list[dict[str, Any]] = []
     missing: list[NotFoundError] = []
     with target_of(ctx).open() as memory:
         for chunk in chunks:
             try:
-                changes.append({"chunk_id": chunk, **change(memory, chunk)})
+                result = change(memory, chunk)
+                fields = result if isinstance(result, dict) else {"changed": list(result)}
+                changes.append({"chunk_id": chunk, **fields})
             except NotFoundError as error:
                 # The others are changed all the same; a script sees the exit code.
                 missing.append(error)
-    if output != "table":
-        print_data(output, changes)
-    else:
+    if not print_data(output, changes):
         for item in changes:
             typer.echo(f"chunk {item['chunk_id']}: {_describe_change(item)}")
     for error in missing:

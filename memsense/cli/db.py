@@ -5,25 +5,27 @@ import shutil
 import subprocess
 from dataclasses import asdict
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from memsense.cli import capacity, partition
+from memsense.cli import capacity
 from memsense.cli.app import new_app
-from memsense.cli.backup import back_up, restore
 from memsense.cli.exits import FAILED, interrupts_left_to_child
 from memsense.cli.options import AnyUser, Output
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, table
 from memsense.cli.target import Target, target_of
-from memsense.db import connect, migrate
+from memsense.db import connect, dumping, migrate
 from memsense.db.address import read_address, shown_url, split_secrets
 from memsense.db.citus import spread as spread_tables
 from memsense.errors import ConfigurationError, ConnectionFailedError
 
 _SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="File of the backup.")]
 
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
 
@@ -74,8 +76,7 @@ def init(
         "spread": None if spread is None else asdict(spread),
         "unindexed": unindexed,
     }
-    if output != "table":
-        print_data(output, fields)
+    if print_data(output, fields):
         return
     state = "is up to date" if before.is_current else "is ready"
     if spread is not None:
@@ -113,10 +114,39 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
     init(ctx, output=output)
 
 
-app.command("backup")(back_up)
-app.command("restore")(restore)
+@app.command("backup")
+def back_up(ctx: typer.Context, file: File) -> None:
+    """Write the whole database to a file: all tenants, settings, keys, traces, jobs.
+
+    \b
+      memsense db backup memories.dump
+      memsense db backup memories.dump --database-url postgresql://postgres@db.example/memories
+
+    It runs the pg_dump that fits the server, as a superuser or the tables' owner. One tenant alone:
+    memsense tenant backup.
+    """
+    with target_of(ctx).database() as url:
+        tool = dumping.back_up(url, file)
+    typer.echo(f"{file}: {file.stat().st_size} bytes, by {tool.path} {tool.major}")
+
+
+@app.command("restore")
+def restore(ctx: typer.Context, file: File) -> None:
+    """Restore a backup into a database that has no memsense schema yet.
+
+    \b
+      createdb memories
+      memsense db restore memories.dump --database-url postgresql://postgres@db.example/memories
+
+    Roles, policies and indexes are made as they were, and the schema is upgraded if it is older.
+    """
+    with target_of(ctx).database() as url:
+        tool = dumping.restore(url, file)
+    typer.echo(f"{file}: restored by {tool.path} {tool.major}; 'memsense doctor' examines it")
+
+
 app.command("capacity")(capacity.plan)
-app.command("partition")(partition.partition)
+app.command("partition")(capacity.partition)
 
 
 @app.command("seal")
@@ -204,9 +234,7 @@ def reindex(
     """
     with target_of(ctx).open() as memory:
         report = memory.indexes.rebuild(language)
-    if output != "table":
-        print_data(output, asdict(report))
-    else:
+    if not print_data(output, asdict(report)):
         typer.echo(
             f"indexed {report.chunks} chunks of {report.scopes} memories anew, in {report.language}"
         )
@@ -345,9 +373,7 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
             # A stopped server's schema can't be read, but its version is in its files.
             **(_server_fields(server.url) if server.url else {"postgresql": server.version}),
         }
-    if output != "table":
-        print_data(output, fields)
-    else:
+    if not print_data(output, fields):
         for name, value in fields.items():
             text = ("yes" if value else "no") if isinstance(value, bool) else value
             typer.echo(f"{name.replace('_', ' '):<12} {'-' if text is None else text}")

@@ -1,6 +1,5 @@
 """`memsense demo`: ingests the sample log, asks three questions, explains the hits, shows rows."""
 
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.resources import as_file, files
 from typing import Annotated
@@ -21,7 +20,6 @@ from memsense.db import connect, migrate
 from memsense.db.address import shown_url
 from memsense.db.rows import Named, fetch_all
 from memsense.server.options import ServerOptions
-from memsense.text.tables import TextTable
 
 NAMESPACE = "demo"
 USER = "ines"
@@ -90,7 +88,11 @@ def demo(
         values = {"namespace": settings.namespace, "limit": ROWS}
         with connect(url) as connection:
             rows = fetch_all(connection, "fetch_overview", values, "demo.sql", of=Named)
-        to.print(_rows_table(rows))
+        overview = table(*rows[0])
+        for row in rows:
+            texts = ("" if value is None else str(value) for value in row.values())
+            add_row(overview, *(shorten(text, VALUE_WIDTH) for text in texts))
+        to.print(overview)
 
     to.print(Rule("What to type next", align="left"))
     program = f"memsense --namespace {settings.namespace}"
@@ -115,11 +117,3 @@ def demo(
         server.serve(
             settings, ServerOptions(port=0), on_start=print_address, opens=f"{PAGE}?{query}"
         )
-
-
-def _rows_table(rows: Sequence[Named]) -> TextTable:
-    text_table = table(*rows[0])
-    for row in rows:
-        texts = ("" if value is None else str(value) for value in row.values())
-        add_row(text_table, *(shorten(text, VALUE_WIDTH) for text in texts))
-    return text_table

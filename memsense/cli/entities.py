@@ -51,8 +51,7 @@ def entities(
     check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
         results = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
-    if output != "table":
-        print_data(output, [_entity_fields(entity) for entity in results])
+    if print_data(output, [_entity_fields(entity) for entity in results]):
         return
     if not results:
         console().print("No entities are stored here; 'memsense entities rebuild' looks again.")

@@ -51,16 +51,12 @@ def erase(
                 )
             confirm(f"Erase {parts[0]} in every namespace for good?", yes=yes)
             receipts = memory.erasures.everywhere(selection["user_id"], by=selection.get("by"))
-            if output != "table":
-                print_data(output, [receipt.as_dict() for receipt in receipts])
-            else:
+            if not print_data(output, [receipt.as_dict() for receipt in receipts]):
                 _print_receipts(receipts)
             return
         confirm(f"Erase {' of '.join(parts)} for good?", yes=yes)
         receipt = memory.erase(**selection)
-    if output != "table":
-        print_data(output, receipt.as_dict())
-    else:
+    if not print_data(output, receipt.as_dict()):
         _print_receipts([receipt])
 
 
@@ -90,9 +86,7 @@ def delete(
             # The chunk before may have taken this one along.
             with suppress(NotFoundError):
                 receipts.append(memory.delete(chunk, **selection))
-    if output != "table":
-        print_data(output, [receipt.as_dict() for receipt in receipts])
-    else:
+    if not print_data(output, [receipt.as_dict() for receipt in receipts]):
         _print_receipts(receipts)
 
 

@@ -9,17 +9,10 @@ import typer
 from memsense.cli.app import new_app
 from memsense.cli.ingest import run_with_progress
 from memsense.cli.measuring import (
-    Ablate,
     ByConversation,
     Family,
-    Figure,
-    Intervals,
-    Plain,
     Prompts,
-    QuestionsOut,
-    Split,
     Study,
-    Sweep,
     compare_kinds,
     gold_target,
     print_context,
@@ -31,7 +24,7 @@ from memsense.cli.measuring import (
     store_gold,
     study_profiles,
 )
-from memsense.cli.options import Changes, Output, complete_from
+from memsense.cli.options import Changes, Output, complete_from, options_read_by
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.target import Target, check_profile, target_of
 from memsense.cli.values import read_choices, read_overrides
@@ -42,7 +35,6 @@ from memsense.evaluation import (
     GoldConversation,
     compare,
     gold_set,
-    parse_grid,
     read_beam,
     read_gold,
     read_locomo,
@@ -68,6 +60,8 @@ Parts = Annotated[
     list[str] | None,
     typer.Option("--without", metavar="PART", help="Leave a route or signal out. Repeatable."),
 ]
+Choose = Callable[[MemSense], list[Profile]]
+"""Function that chooses the profiles of a memory."""
 
 A_RUN = "File of --questions-out: the results of one run."
 LocomoFile = Annotated[
@@ -89,33 +83,45 @@ Categories = Annotated[
 ]  # fmt: skip
 
 
+def _read_choice(
+    profiles: Profiles = None, changes: Changes = None, without_parts: Parts = None
+) -> Choose:
+    """Return a function that chooses the profiles of a memory; raise BadParameter if it can't."""
+    read_choices(without_parts or (), tuple(PARTS), "route or signal", option="--without")
+    overrides = read_overrides(changes or (), ())
+
+    # Stored profiles are only known once the memory is open; all else is checked before that.
+    def choose(memory: MemSense) -> list[Profile]:
+        chosen: list[Profile] = []
+        for name in profiles or [None]:
+            check_profile(memory, name)
+            profile = memory.profiles.get(name).vary(overrides)
+            for part in without_parts or ():
+                profile = without(profile, part)
+            chosen.append(profile)
+        return chosen
+
+    return choose
+
+
 @app.callback()
 def group() -> None:
     """Measure recall on gold questions."""
 
 
 @app.command("locomo")
+@options_read_by(choose=_read_choice, study=Study)
 def locomo(
     ctx: typer.Context,
     file: Annotated[
         Path, typer.Argument(exists=True, dir_okay=False, help="LoCoMo's locomo10.json.")
     ],
     *,
-    profiles: Profiles = None,
-    changes: Changes = None,
-    without_parts: Parts = None,
+    choose: Choose,
     ingest_first: Annotated[
         bool, typer.Option("--ingest", help="First ingest the file, unless it is stored already.")
     ] = False,
-    ablate: Ablate = False,
-    sweep: Sweep = None,
-    plain: Plain = False,
-    split: Split = None,
-    intervals: Intervals = False,
-    by_conversation: ByConversation = False,
-    context: Prompts = False,
-    figure: Figure = None,
-    questions_out: QuestionsOut = None,
+    study: Study,
     output: Output = "table",
 ) -> None:
     """Measure recall on LoCoMo: of sessions and of exchanges, by split and by category.
@@ -129,18 +135,7 @@ def locomo(
     Tune on conversations 0-4, report on 5-9. R@k and MRR rank sessions, T@k exchanges.
     """
     target = target_of(ctx)
-    choose = _read_choice(profiles, changes, without_parts)
-    study = Study(
-        ablate=ablate,
-        plain=plain,
-        grid=parse_grid(sweep or ()),
-        intervals=intervals,
-        by_conversation=by_conversation,
-        context=context,
-        figure=figure,
-        questions_out=questions_out,
-    )
-    gold = read_locomo(file).only(split)
+    gold = read_locomo(file).only(study.split)
     with target.open() as memory:
         # An unknown profile is reported before a long ingest.
         profile_set = choose(memory)
@@ -152,6 +147,7 @@ def locomo(
 
 
 @app.command("jsonl")
+@options_read_by(choose=_read_choice, study=Study)
 def jsonl(
     ctx: typer.Context,
     file: Annotated[
@@ -159,18 +155,8 @@ def jsonl(
         typer.Argument(exists=True, dir_okay=False, help="Gold set (docs/guides/evaluation.md)."),
     ],
     *,
-    profiles: Profiles = None,
-    changes: Changes = None,
-    without_parts: Parts = None,
-    ablate: Ablate = False,
-    sweep: Sweep = None,
-    plain: Plain = False,
-    split: Split = None,
-    intervals: Intervals = False,
-    by_conversation: ByConversation = False,
-    context: Prompts = False,
-    figure: Figure = None,
-    questions_out: QuestionsOut = None,
+    choose: Choose,
+    study: Study,
     output: Output = "table",
 ) -> None:
     """Measure recall on a gold set of your own; docs/guides/evaluation.md has its format.
@@ -184,41 +170,19 @@ def jsonl(
     names another.
     """
     target = target_of(ctx)
-    choose = _read_choice(profiles, changes, without_parts)
-    study = Study(
-        ablate=ablate,
-        plain=plain,
-        grid=parse_grid(sweep or ()),
-        intervals=intervals,
-        by_conversation=by_conversation,
-        context=context,
-        figure=figure,
-        questions_out=questions_out,
-    )
-    families = _study_conversations(
-        target, file, read_gold(file), split=split, choose=choose, study=study
-    )
+    families = _study_conversations(target, file, read_gold(file), choose, study)
     _print_families(families, output)
 
 
 @app.command("beam")
+@options_read_by(choose=_read_choice, study=Study)
 def beam(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="BEAM as JSON lines.")],
     *,
     categories: Categories = None,
-    profiles: Profiles = None,
-    changes: Changes = None,
-    without_parts: Parts = None,
-    ablate: Ablate = False,
-    sweep: Sweep = None,
-    plain: Plain = False,
-    split: Split = None,
-    intervals: Intervals = False,
-    by_conversation: ByConversation = False,
-    context: Prompts = False,
-    figure: Figure = None,
-    questions_out: QuestionsOut = None,
+    choose: Choose,
+    study: Study,
     output: Output = "table",
 ) -> None:
     """Measure recall on BEAM, long chats with an assistant (docs/guides/evaluation.md).
@@ -232,21 +196,8 @@ def beam(
     namespace made for this file unless --namespace names another.
     """
     target = target_of(ctx)
-    choose = _read_choice(profiles, changes, without_parts)
-    study = Study(
-        ablate=ablate,
-        plain=plain,
-        grid=parse_grid(sweep or ()),
-        intervals=intervals,
-        by_conversation=by_conversation,
-        context=context,
-        figure=figure,
-        questions_out=questions_out,
-    )
     conversations = read_beam(file, categories or RETRIEVAL)
-    families = _study_conversations(
-        target, file, conversations, split=split, choose=choose, study=study
-    )
+    families = _study_conversations(target, file, conversations, choose, study)
     _print_families(families, output)
 
 
@@ -290,14 +241,11 @@ def compare_runs(
         raise typer.BadParameter(
             "give two files of --questions-out, or --locomo FILE and --beam FILE"
         )
-    names = profiles or tuple(PROFILES)
-    choose = _read_choice(names, changes, ())
+    choose = _read_choice(profiles or list(PROFILES), changes)
     kinds = compare_kinds(
         target_of(ctx), gold_files, choose, by_conversation=by_conversation, context=context
     )
-    if output != "table":
-        print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in kinds}})
-    else:
+    if not print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in kinds}}):
         print_kinds(kinds)
 
 
@@ -305,39 +253,16 @@ def _study_conversations(
     target: Target,
     file: Path,
     conversations: Sequence[GoldConversation],
-    *,
-    split: str | None,
-    choose: Callable[[MemSense], list[Profile]],
+    choose: Choose,
     study: Study,
 ) -> list[Family]:
     """Store a file's conversations, and measure the profiles on them."""
-    gold = gold_set(conversations, file.stem).only(split)
+    gold = gold_set(conversations, file.stem).only(study.split)
     with gold_target(target, file).open() as memory:
         # An unknown profile is reported before the conversations are stored.
         profile_set = choose(memory)
         store_gold(memory, conversations)
         return study_profiles(memory, gold, profile_set, study)
-
-
-def _read_choice(
-    names: Sequence[str] | None, changes: Sequence[str] | None, parts: Sequence[str] | None
-) -> Callable[[MemSense], list[Profile]]:
-    """Return a function that chooses the profiles of a memory; raise BadParameter if it can't."""
-    read_choices(parts or (), tuple(PARTS), "route or signal", option="--without")
-    overrides = read_overrides(changes or (), ())
-
-    # Stored profiles are only known once the memory is open; all else is checked before that.
-    def choose(memory: MemSense) -> list[Profile]:
-        profiles: list[Profile] = []
-        for name in names or [None]:
-            check_profile(memory, name)
-            profile = memory.profiles.get(name).vary(overrides)
-            for part in parts or ():
-                profile = without(profile, part)
-            profiles.append(profile)
-        return profiles
-
-    return choose
 
 
 def _print_families(families: Sequence[Family], output: OutputForm) -> None:

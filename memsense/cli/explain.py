@@ -51,8 +51,7 @@ def why_not(
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, selection.get("profile"))
         verdict = memory.why_not(question, chunk_id, **selection)
-    if output != "table":
-        print_data(output, verdict.as_dict())
+    if print_data(output, verdict.as_dict()):
         return
     to = console()
     to.print(Text(f"Chunk {verdict.chunk_id}: {plain(verdict.text)}.", style="bold"))

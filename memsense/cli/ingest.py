@@ -10,12 +10,11 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from memsense.cli.audit import print_audit
 from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted, one_line
 from memsense.cli.logs import check_format, complete_formats, offer_logs, read_fields
 from memsense.cli.options import Output, Selection, options_of
 from memsense.cli.output import print_data
-from memsense.cli.preview import show_preview
+from memsense.cli.preview import print_audit, show_preview
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
 from memsense.cli.summary import print_summary

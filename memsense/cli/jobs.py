@@ -55,8 +55,7 @@ def list_jobs(
     with target_of(ctx).open() as memory:
         jobs = memory.jobs.list(status, kind=kind, limit=limit)
         counts = memory.jobs.count()
-    if output != "table":
-        print_data(output, [asdict(job) for job in jobs])
+    if print_data(output, [asdict(job) for job in jobs]):
         return
     if jobs:
         rows = table(
@@ -121,11 +120,9 @@ def _check_choice(jobs: Sequence[int] | None, *, dead: bool, command: str) -> No
 
 
 def _print_changed(job_ids: Sequence[int], state: str, *, output: OutputForm) -> None:
-    if output != "table":
-        print_data(output, {"jobs": list(job_ids)})
-        return
-    count = len(job_ids)
-    typer.echo(f"{count} {'job is' if count == 1 else 'jobs are'} {state}")
+    if not print_data(output, {"jobs": list(job_ids)}):
+        count = len(job_ids)
+        typer.echo(f"{count} {'job is' if count == 1 else 'jobs are'} {state}")
 
 
 def worker(
@@ -171,9 +168,7 @@ def worker(
                 typer.echo("memsense: stopped", err=True)
             return
         done = memory.jobs.run(limit=limit)
-        if output != "table":
-            print_data(output, asdict(done))
-        else:
+        if not print_data(output, asdict(done)):
             dead = f", {done.dead} of them dead now" if done.dead else ""
             typer.echo(f"{done.done} done, {done.failed} failed{dead}")
             if done.stopped_by is not None:

@@ -29,6 +29,7 @@ from memsense.evaluation import (
     intervals_by_split,
     measure_prompts,
     measure_unrelated,
+    parse_grid,
     read_beam,
     read_locomo,
     read_unrelated,
@@ -123,23 +124,28 @@ QuestionsOut = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Options of a measurement beyond the profiles' plain measures."""
+    """Options of a measurement beyond the profiles' plain measures, as a command declares them."""
 
-    ablate: bool = False
-    plain: bool = False
-    grid: Mapping[str, Sequence[object]]
-    intervals: bool = False
-    by_conversation: bool = False
-    context: bool = False
-    figure: Path | None = None
-    questions_out: Path | None = None
+    ablate: Ablate = False
+    sweep: Sweep = None
+    plain: Plain = False
+    split: Split = None
+    intervals: Intervals = False
+    by_conversation: ByConversation = False
+    context: Prompts = False
+    figure: Figure = None
+    questions_out: QuestionsOut = None
+
+    def __post_init__(self) -> None:
+        # A fault in it is reported before a long ingest.
+        parse_grid(self.sweep or ())
 
     def variants(self, profile: Profile) -> list[Profile]:
         """Return the profiles to compare with this one."""
         return [
             *(BASELINES if self.plain else ()),
             *(ablations(profile) if self.ablate else ()),
-            *grid_profiles(profile, self.grid),
+            *grid_profiles(profile, parse_grid(self.sweep or ())),
         ]
 
 

@@ -82,8 +82,7 @@ def add(
         # A model or a URL names a server, and all servers speak the API of OpenAI.
         kind: Any = embedder or ("openai" if model or url else None)
         added = memory.models.add(kind, model=model, url=url, dimension=dimension, later=later)
-    if output != "table":
-        print_data(output, asdict(added))
+    if print_data(output, asdict(added)):
         return
     waiting = f", {added.lacking} to be made by jobs" if later and added.lacking else ""
     _print_line(
@@ -100,8 +99,7 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
     """
     with target_of(ctx).open() as memory:
         models = memory.models.status()
-    if output != "table":
-        print_data(output, [asdict(item) for item in models])
+    if print_data(output, [asdict(item) for item in models]):
         return
     rows = table(
         "model",
@@ -161,8 +159,7 @@ def compare(
     with target_of(ctx).open() as memory:
         comparison = memory.models.compare(name, count, dimension=dimension)
         gains = _measure(memory, comparison, gold) if gold else ()
-    if output != "table":
-        print_data(output, {**comparison.as_dict(), "gold": [gain.as_dict() for gain in gains]})
+    if print_data(output, {**comparison.as_dict(), "gold": [gain.as_dict() for gain in gains]}):
         return
     _print_traces(comparison)
     if gains:
@@ -239,8 +236,7 @@ def back(ctx: typer.Context, *, output: Output = "table") -> None:
 
 
 def _print_model_in_use(model: "ModelStatus", output: Any) -> None:
-    if output != "table":
-        print_data(output, asdict(model))
+    if print_data(output, asdict(model)):
         return
     lacking = f"; {model.lacking} texts lack its vectors" if model.lacking else ""
     _print_line(f"searches use {model.name} ({model.dimension}){lacking}")
@@ -257,8 +253,7 @@ def drop(
     """
     with target_of(ctx).open() as memory:
         deleted = memory.models.drop(name, dimension=dimension)
-    if output != "table":
-        print_data(output, {"name": name, "deleted": deleted})
+    if print_data(output, {"name": name, "deleted": deleted}):
         return
     _print_line(f"{deleted} vectors of {name} are deleted")
 

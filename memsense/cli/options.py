@@ -183,19 +183,52 @@ def options_of(
             }
             command(**values, **{into: selection})
 
-        parameters: list[inspect.Parameter] = []
-        for item in own.values():
-            if item.name != into:
-                parameters.append(item)
-                continue
-            for name in names:
-                parameters += declared_options(verb, name)
-        # Typer reads both of these.
-        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
-        run.__annotations__ = {}
-        return run
+        declared = [option for name in names for option in declared_options(verb, name)]
+        return _with_options(run, command, {into: declared})
 
     return decorate
+
+
+def options_read_by(
+    **readers: Callable[..., Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of functions, in place of the parameters that they read.
+
+    @options_read_by(study=read_study)
+    def locomo(ctx: typer.Context, *, study: Study) -> None: ...
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        options = {into: inspect.signature(read).parameters for into, read in readers.items()}
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            for into, read in readers.items():
+                values[into] = read(**{name: values.pop(name) for name in options[into]})
+            command(**values)
+
+        declared = {
+            into: [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in items.values()]
+            for into, items in options.items()
+        }
+        return _with_options(run, command, declared)
+
+    return decorate
+
+
+def _with_options(
+    run: Callable[..., None],
+    command: Callable[..., None],
+    declared: Mapping[str, Sequence[inspect.Parameter]],
+) -> Callable[..., None]:
+    """Give a function the command's signature, with options in place of the parameters named."""
+    parameters: list[inspect.Parameter] = []
+    for item in inspect.signature(command).parameters.values():
+        parameters += declared.get(item.name, [item])
+    # Typer reads both of these.
+    run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {}
+    return run
 
 
 def declared_options(verb: str, name: str) -> list[inspect.Parameter]:

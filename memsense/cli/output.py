@@ -15,14 +15,17 @@ OutputForm = Literal["table", "json", "jsonl", "csv"]
 
 def print_data(
     output: OutputForm, value: object, rows: Sequence[Mapping[str, Any]] | None = None
-) -> None:
-    """Print the value as JSON, or its rows as JSON lines or CSV.
+) -> bool:
+    """Print the value as JSON, or its rows as JSON lines or CSV; return False for a table.
 
-    Without `rows`, a list's items are the rows, and anything else is the one row.
+    Without `rows`, a list's items are the rows, and anything else is the one row. Each command
+    prints its own table.
     """
+    if output == "table":
+        return False
     if output == "json":
         print_json(value)
-        return
+        return True
     # CSV of no rows is empty: without a row nothing says which columns there would be.
     if rows is None:
         rows = cast("list[Mapping[str, Any]]", value if isinstance(value, list) else [value])
@@ -31,6 +34,7 @@ def print_data(
             print_json(row, indent=None)
     elif rows:
         typer.echo(as_csv(rows), nl=False)
+    return True
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,13 +1,17 @@
-"""`memsense ingest --preview`: what would be read of a log, without a database."""
+"""`memsense ingest --preview` and `--audit`: reads of a log that need no database."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import typer
 from rich.text import Text
 
+from memsense.cli.exits import FAILED, one_line
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table, when
+from memsense.errors import IngestError
 from memsense.ingest import ReadOptions, ReadReport, expand_paths, read_source
+from memsense.ingest.audit import Audit, audit_source
 from memsense.types import Conversation
 
 _CONVERSATIONS_SHOWN = 3
@@ -26,8 +30,7 @@ def show_preview(paths: Sequence[str], options: ReadOptions, *, output: OutputFo
         for conversation in read_source(source, options, report):
             if len(first) < _CONVERSATIONS_SHOWN:
                 first.append(conversation)
-    if output != "table":
-        print_data(output, _as_dict(first, report))
+    if print_data(output, _as_dict(first, report)):
         return
     for label, (name, reason) in list(report.detected.items())[:_CONVERSATIONS_SHOWN]:
         console().print(Text(f"{plain(label)}: {name} ({plain(reason)})"))
@@ -82,3 +85,29 @@ def _as_dict(first: Sequence[Conversation], report: ReadReport) -> dict[str, Any
             for one in first
         ],
     }
+
+
+def print_audit(paths: Sequence[str], options: ReadOptions, output: OutputForm) -> None:
+    """Print what of the logs is kept and left out; exit with 1 if no log could be read."""
+    audit, failed, count = Audit(), list[str](), 0
+    for source in expand_paths(paths, ReadReport(), roots=options.roots):
+        try:
+            audit_source(source, options, audit)
+            count += 1
+        except IngestError as error:
+            failed.append(one_line(error))
+    if not print_data(output, audit.as_dict() | {"logs": count, "failed": failed}):
+        out = sum(group.count for group in audit.left_out)
+        console().print(
+            f"{count} logs: {audit.texts} texts on disk = {audit.kept_texts} kept + {out} left out"
+        )
+        rows = table("whose", "left out because", "count", "first of them", right=("count",))
+        for group in audit.left_out:
+            samples = [f"{label}:{line} {text}" for label, line, text in group.samples]
+            add_row(rows, group.role, plain(group.reason), group.count, plain("\n".join(samples)))
+        if audit.left_out:
+            console().print(rows)
+        if failed:
+            console().print(Text(plain(f"{len(failed)} failed, as {failed[0]}"), style="red"))
+    if not count:
+        raise typer.Exit(FAILED)

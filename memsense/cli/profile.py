@@ -32,21 +32,20 @@ def list_profiles(ctx: typer.Context, *, output: Output = "table") -> None:
     with target_of(ctx).open() as memory:
         profiles = memory.profiles.list()
         in_use = memory.settings.show()["profile"].value
-    if output != "table":
-        print_data(
-            output,
-            [
-                {
-                    "name": item.profile.name,
-                    "origin": item.origin,
-                    "in_use": item.profile.name == in_use,
-                    "created_by": item.created_by,
-                    "created_at": item.created_at,
-                    "constants": item.profile.constants(),
-                }
-                for item in profiles
-            ],
-        )
+    if print_data(
+        output,
+        [
+            {
+                "name": item.profile.name,
+                "origin": item.origin,
+                "in_use": item.profile.name == in_use,
+                "created_by": item.created_by,
+                "created_at": item.created_at,
+                "constants": item.profile.constants(),
+            }
+            for item in profiles
+        ],
+    ):
         return
     rows = table("profile", "", "differs from balanced in", "stored by", "when")
     default = BALANCED.constants()

@@ -44,8 +44,7 @@ def list_projects(
     with target_of(ctx).open() as memory:
         view = memory if user is None else memory.for_user(user)
         projects = view.projects.list()
-    if output != "table":
-        print_data(output, [asdict(project) for project in projects])
+    if print_data(output, [asdict(project) for project in projects]):
         return
     if not projects:
         console().print("No projects: make one with 'memsense project create'.")
@@ -76,8 +75,7 @@ def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
     """
     with target_of(ctx).open() as memory:
         project = memory.projects.get(name)
-    if output != "table":
-        print_data(output, asdict(project))
+    if print_data(output, asdict(project)):
         return
     for session_id in project.session_ids:
         typer.echo(plain(session_id))
@@ -141,8 +139,7 @@ def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, output: Output
 
 
 def _print_project(project: "Project", *, output: OutputForm) -> None:
-    if output != "table":
-        print_data(output, asdict(project))
+    if print_data(output, asdict(project)):
         return
     count = len(project.session_ids)
     sessions = "1 session" if count == 1 else f"{count} sessions"

@@ -113,8 +113,7 @@ def context(
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, selection.get("profile"))
         text = memory.context(prompt, project=project, **selection)
-    if output != "table":
-        print_data(output, {"text": str(text), **text.as_dict(explain=explain)})
+    if print_data(output, {"text": str(text), **text.as_dict(explain=explain)}):
         return
     if text:
         typer.echo(plain(str(text)))

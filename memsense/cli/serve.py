@@ -176,8 +176,7 @@ def create(
             expires_at=expires_at,
             by=by,
         )
-    if output != "table":
-        print_data(output, created.as_dict())
+    if print_data(output, created.as_dict()):
         return
     new = created.key
     until = f"until {when(new.expires_at)}" if new.expires_at else "until it is revoked"
@@ -200,8 +199,7 @@ def list_keys(ctx: typer.Context, *, output: Output = "table") -> None:
     """
     with target_of(ctx).open(for_few=True) as memory:
         keys = memory.access_keys.list()
-    if output != "table":
-        print_data(output, [item.as_dict() for item in keys])
+    if print_data(output, [item.as_dict() for item in keys]):
         return
     if not keys:
         console().print(Text("This tenant has no keys; 'memsense key create' makes one."))
@@ -242,7 +240,5 @@ def revoke(
         raise ConfigurationError("give the key's id, as 'memsense key list' shows it, not the key")
     with target_of(ctx).open(for_few=True) as memory:
         revoked = memory.access_keys.revoke(key_id)
-    if output != "table":
-        print_data(output, revoked.as_dict())
-    else:
+    if not print_data(output, revoked.as_dict()):
         typer.echo(f"key {revoked.key_id} is revoked")

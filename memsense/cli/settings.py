@@ -155,8 +155,7 @@ def history(
     """
     with target_of(ctx).open() as memory:
         changes = memory.settings.history(limit=limit)
-    if output != "table":
-        print_data(output, [asdict(change) for change in changes])
+    if print_data(output, [asdict(change) for change in changes]):
         return
     if not changes:
         console().print("No setting was ever changed here.")
@@ -205,8 +204,7 @@ def show_config(ctx: typer.Context, *, output: Output = "table") -> None:
     """
     overrides = target_of(ctx).overrides()
     settings = [_describe(setting) for setting in explain_settings(**overrides)]
-    if output != "table":
-        print_data(output, settings)
+    if print_data(output, settings):
         return
     rows = table("setting", "value", "from")
     for setting in settings:

@@ -36,8 +36,7 @@ def list_tenants(ctx: typer.Context, *, output: Output = "table") -> None:
     """
     with target_of(ctx).database() as url:
         listed = tenants.list_tenants(url)
-    if output != "table":
-        print_data(output, [asdict(tenant) for tenant in listed])
+    if print_data(output, [asdict(tenant) for tenant in listed]):
         return
     rows = table(
         "tenant", "users", "chunks", "namespaces", "created", "state",
@@ -60,8 +59,7 @@ def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
     with target_of(ctx).database() as url:
         tenant, size = tenants.find_tenant(url, name), tenants.measure_tenant(url, name)
     total = sum(size.bytes.values())
-    if output != "table":
-        print_data(output, {**asdict(tenant), **asdict(size), "total_bytes": total})
+    if print_data(output, {**asdict(tenant), **asdict(size), "total_bytes": total}):
         return
     rows = table("table", "rows", "bytes", right=("rows", "bytes"))
     for it, count in sorted(size.rows.items()):
@@ -105,9 +103,7 @@ def show_usage(
     with target_of(ctx).database() as url:
         if prune is not None:
             since, count = usage.prune_usage(url, name, days=prune)
-            if output != "table":
-                print_data(output, {"tenant": name, "since": since, "deleted": count})
-            else:
+            if not print_data(output, {"tenant": name, "since": since, "deleted": count}):
                 typer.echo(f"tenant {name!r}: {count} sums of calls before {since} deleted")
             return
         measured = usage.measure_usage(url, name, days=days, by=by, limit=limit)
@@ -224,8 +220,7 @@ def move(
 
 
 def _print(receipt: TenantReceipt, output: OutputForm) -> None:
-    if output != "table":
-        print_data(output, asdict(receipt))
+    if print_data(output, asdict(receipt)):
         return
     count = sum(receipt.rows.values())
     typer.echo(f"tenant {receipt.name!r} {receipt.action}: {count} rows, by {receipt.by}")

@@ -41,9 +41,7 @@ def export(
     if path == STREAM:
         # A report on stdout would end up in the export.
         return
-    if output != "table":
-        print_data(output, asdict(report))
-    else:
+    if not print_data(output, asdict(report)):
         typer.echo(f"{report.chunks:,} chunks of {_count(report.users, 'user')} written to {path}")
 
 
@@ -73,8 +71,7 @@ def import_file(
     place: str | Path | IO[Any] = sys.stdin if path == STREAM else path
     with target_of(ctx).open() as memory:
         report = memory.import_from(place, settings=settings)
-    if output != "table":
-        print_data(output, report.as_dict())
+    if print_data(output, report.as_dict()):
         return
     stored = f"{report.stored:,} exchanges of {_count(len(report.users), 'user')} stored"
     repeated = f", {report.repeated:,} were known" if report.repeated else ""

@@ -36,8 +36,7 @@ def list_rules(ctx: typer.Context, *, output: Output = "table") -> None:
     """
     with target_of(ctx).open() as memory:
         rules = memory.ttl.list()
-    if output != "table":
-        print_data(output, [{**asdict(rule), "ttl": rule.ttl.total_seconds()} for rule in rules])
+    if print_data(output, [{**asdict(rule), "ttl": rule.ttl.total_seconds()} for rule in rules]):
         return
     if not rules:
         console().print("No rules: memories are kept. 'memsense ttl set 90d' makes one.")
@@ -89,8 +88,7 @@ def set_rule(
     """
     with target_of(ctx).open() as memory:
         dated = memory.ttl.set(ttl, tag=tag, existing=existing, by=by)
-    if output != "table":
-        print_data(output, {"tag": tag, "ttl": ttl, "dated": dated})
+    if print_data(output, {"tag": tag, "ttl": ttl, "dated": dated}):
         return
     text = f"; {dated} stored ones expire by it" if existing else ""
     console().print(Text(f"{_scope(tag)} are kept for {ttl} from now on{text}"))
@@ -121,8 +119,7 @@ def sweep(ctx: typer.Context, *, output: Output = "table") -> None:
     """
     with target_of(ctx).open() as memory:
         done = memory.ttl.sweep()
-    if output != "table":
-        print_data(output, {**asdict(done), "receipts": [str(item) for item in done.receipts]})
+    if print_data(output, {**asdict(done), "receipts": [str(item) for item in done.receipts]}):
         return
     action = "forgotten" if done.forgotten else "erased"
     memories = "1 memory" if done.memories == 1 else f"{done.memories} users' memories"

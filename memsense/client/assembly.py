@@ -21,7 +21,6 @@ from memsense.store.listing import Order
 from memsense.text.tokens import Tokenizer, make_counter
 from memsense.types import Chunk, Note
 
-DEFAULT_CONTEXT_TOKENS: Final = 1_000
 HITS: Final = 30
 """Hits that passages are chosen from: more bring less than a point of the gold at 2,000 tokens."""
 

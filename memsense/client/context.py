@@ -310,6 +310,13 @@ class Context:
         """Return the namespace as last seen, with a connection of the pool only if needed."""
         return self._namespace or run_read(self.pool, self.reload_namespace)
 
+    def read_stored(self, read: Callable[[Connection, Namespace], T], otherwise: T) -> T:
+        """Return what `read` finds in the namespace; `otherwise` before anything is stored."""
+        namespace = self.look_up_namespace()
+        if namespace is None:
+            return otherwise
+        return run_read(self.pool, lambda it: read(it, namespace))
+
     def reload_namespace(self, connection: Connection) -> Namespace | None:
         """Return the namespace with its present settings; cache it once it has a model."""
         namespace = self.see_namespace(connection)

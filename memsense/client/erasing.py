@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, cast
 from uuid import UUID, uuid4, uuid5
 
@@ -54,12 +55,7 @@ class ErasuresResource:
             about: Only receipts about this user, session, message or chunk. A receipt holds no id
                 but recognises its own, in about 0.1 s.
         """
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return []
-        receipts = run_read(
-            self._context.pool, lambda it: erasing.list_receipts(it, namespace, limit)
-        )
+        receipts = self._context.read_stored(partial(erasing.list_receipts, limit=limit), [])
         # A receipt stores no id, only a salted scrypt hash of it: the database can't filter by id.
         return [receipt for receipt in receipts if about is None or receipt.is_about(about)]
 
@@ -113,14 +109,10 @@ class ErasuresResource:
             NotFoundError: If the namespace has no such receipt.
         """
         id_ = cast("UUID", erasure_id)  # `takes` has turned a text into a UUID
-        namespace = self._context.look_up_namespace()
-        if namespace is not None:
-            receipt = run_read(
-                self._context.pool, lambda it: erasing.find_receipt(it, namespace, id_)
-            )
-            if receipt is not None and receipt.namespace == namespace.name:
-                return receipt
-        raise NotFoundError(f"no erasure {id_} in this namespace")
+        receipt = self._context.read_stored(partial(erasing.find_receipt, erasure_id=id_), None)
+        if receipt is None or receipt.namespace != self._context.settings.namespace:
+            raise NotFoundError(f"no erasure {id_} in this namespace")
+        return receipt
 
 
 class AsyncErasuresResource(Facade):

@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
 from memsense.client.context import Context
 from memsense.client.worker import JobsDone, Worker
-from memsense.db import run_read, run_transaction
+from memsense.db import run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
@@ -55,20 +56,13 @@ class JobsResource:
             kind: Only jobs of this kind, such as "embed".
             limit: Maximum number of items.
         """
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return []
-        return run_read(
-            self._context.pool,
-            lambda it: table.list_jobs(it, namespace, kind=kind, status=status, limit=limit),
+        return self._context.read_stored(
+            partial(table.list_jobs, kind=kind, status=status, limit=limit), []
         )
 
     def count(self) -> JobCounts:
         """Return how many jobs wait, run and are dead, and since when the oldest waits."""
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return NONE
-        return run_read(self._context.pool, lambda it: table.count_jobs(it, namespace))
+        return self._context.read_stored(table.count_jobs, NONE)
 
     @takes
     def retry(self, job_ids: _JobIds | None = None) -> "list[int]":

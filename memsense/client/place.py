@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from memsense.config import Settings
-from memsense.db import Pool, check_server, connect, database_errors, migrate, open_pool
+from memsense.db import Pool, check_server, connect, database_errors, migrate
 from memsense.db.connection import repeat_lost
 from memsense.db.security import check_seal, find_standing, require_policies
 
@@ -89,7 +89,7 @@ def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" 
         if settings.require_policies:
             require_policies(connection, standing.role)
     open_connections = partial(
-        open_pool,
+        Pool,
         min_size=settings.pool_min_size,
         max_size=settings.pool_max_size,
         tenant=settings.tenant,

@@ -35,12 +35,6 @@ class ProfilesResource:
 
     def list(self) -> Sequence[KnownProfile]:
         """Return the profiles that a search may name: shipped ones, then the namespace's own."""
-        namespace = self._context.look_up_namespace()
-        rows = (
-            run_read(self._context.pool, lambda it: stored.fetch_profiles(it, namespace))
-            if namespace
-            else []
-        )
         own = [
             KnownProfile(
                 profile=read_profile(row.constants),
@@ -48,7 +42,7 @@ class ProfilesResource:
                 created_by=row.created_by,
                 created_at=row.created_at,
             )
-            for row in rows
+            for row in self._context.read_stored(stored.fetch_profiles, [])
         ]
         return [*(KnownProfile(profile=p, origin="shipped") for p in PROFILES.values()), *own]
 

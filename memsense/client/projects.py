@@ -1,33 +1,23 @@
 """`memory.projects`: projects that memories are about, and named pools of sessions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
-
-from pydantic import AfterValidator
 
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
-from memsense.inputs import Ids, Name, about, shorten
+from memsense.inputs import Ids, Name, about, printable_name
 from memsense.store import projects
 from memsense.store.projects import Project
+from memsense.store.scopes import Namespace
 
 LONGEST_NAME = 150
 """Characters of a name: an index holds it together with a session's id."""
 
-
-def _check_name(name: str) -> str:
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(
-            f"is no name for a project: use up to {LONGEST_NAME} printable characters, not"
-            f" {shorten(name)}"
-        )
-    return name
-
-
-_NewName = Annotated[Name, AfterValidator(_check_name)]
+_NewName = Annotated[Name, printable_name("project", LONGEST_NAME)]
 _ProjectName = Annotated[Name, about("Name of the project.")]
+_Change = Callable[[Connection, Namespace, str, Sequence[str]], Project]
 _Sessions = Annotated[Ids, about("Ids of sessions; they needn't hold anything yet.")]
 
 
@@ -77,12 +67,7 @@ class ProjectsResource:
         Raises:
             NotFoundError: For an unknown project.
         """
-
-        def add(connection: Connection) -> Project:
-            namespace = self._context.require_namespace(connection)
-            return projects.add_sessions(connection, namespace, name, session_ids)
-
-        return run_transaction(self._context.pool, add)
+        return self._change(projects.add_sessions, name, session_ids)
 
     @takes
     def remove(self, name: _ProjectName, session_ids: _Sessions) -> Project:
@@ -95,12 +80,13 @@ class ProjectsResource:
         Raises:
             NotFoundError: For an unknown project.
         """
+        return self._change(projects.remove_sessions, name, session_ids)
 
-        def remove(connection: Connection) -> Project:
-            namespace = self._context.require_namespace(connection)
-            return projects.remove_sessions(connection, namespace, name, session_ids)
-
-        return run_transaction(self._context.pool, remove)
+    def _change(self, change: _Change, name: str, session_ids: Sequence[str]) -> Project:
+        return run_transaction(
+            self._context.pool,
+            lambda it: change(it, self._context.require_namespace(it), name, session_ids),
+        )
 
     @takes
     def delete(self, name: _ProjectName) -> None:
@@ -119,10 +105,7 @@ class ProjectsResource:
 
     def list(self) -> Sequence[Project]:
         """Return the projects of both kinds by name, with what a search in each reaches."""
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return []
-        return run_read(self._context.pool, lambda it: projects.list_projects(it, namespace))
+        return self._context.read_stored(projects.list_projects, [])
 
     @takes
     def get(self, name: _ProjectName) -> Project:

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator
-
 from memsense.actor import user_name
 from memsense.client.context import Context, no_chunk
 from memsense.client.items import ItemsResource
@@ -15,7 +13,7 @@ from memsense.db import run_read
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import InvalidInputError
 from memsense.explain.replay import ListedHit, ListReasons, Move, join_moves, list_hits, plain
-from memsense.inputs import Id, Name, about, shorten
+from memsense.inputs import Id, Name, about, printable_name, shorten
 from memsense.metrics import ndcg_at, recall_at, reciprocal_rank
 from memsense.parameters import Actor, MemoryId
 from memsense.search.profiles import GivenProfile
@@ -165,16 +163,9 @@ class SetComparison:
         }
 
 
-def _check_set_name(name: str) -> str:
-    if len(name) > LONGEST_SET_NAME or not name.isprintable():
-        raise ValueError(
-            f"is no name for a set: use up to {LONGEST_SET_NAME} printable characters, not"
-            f" {shorten(name)}"
-        )
-    return name
-
-
-_SetName = Annotated[Name, AfterValidator(_check_set_name), about("Name of the set of questions.")]
+_SetName = Annotated[
+    Name, printable_name("set", LONGEST_SET_NAME), about("Name of the set of questions.")
+]
 _Question = Annotated[QuestionText, about("The question, as `search` takes it.")]
 _Whose = Annotated[Id, about("Whose memory the question is asked of; default: all users'.")]
 _Profile = Annotated[GivenProfile, about("A profile or its name; default: the one in force.")]

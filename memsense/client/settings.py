@@ -4,6 +4,7 @@ Every change is one transaction under a lock on the namespace's row, so that non
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 from memsense.actor import user_name
@@ -128,10 +129,7 @@ class SettingsResource:
         Args:
             limit: Maximum number of items.
         """
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return []
-        return run_read(self._context.pool, lambda it: stored.fetch_changes(it, namespace, limit))
+        return self._context.read_stored(partial(stored.fetch_changes, limit=limit), [])
 
 
 class AsyncSettingsResource(Facade):

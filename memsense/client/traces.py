@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from uuid import UUID
 
@@ -185,12 +186,8 @@ class TracesResource:
             user_id: Only this user's; default: all users'.
         """
         self.flush()
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return recorded.NO_TRACES
-        return run_read(
-            self._context.pool,
-            lambda it: recorded.fetch_trace_statistics(it, namespace, user_id),
+        return self._context.read_stored(
+            partial(recorded.fetch_trace_statistics, user_id=user_id), recorded.NO_TRACES
         )
 
     @takes

@@ -19,11 +19,11 @@ from memsense.draft.exported import (
     ExportedUser,
     Header,
     Line,
+    clean_chunk,
     format_line,
     read_lines,
 )
 from memsense.draft.ingest_run import read_paths
-from memsense.draft.redacting import clean_chunk
 from memsense.draft.vectors import ChunkTexts
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import shorten
@@ -243,8 +243,9 @@ def _as_draft(session: ExportedSession) -> SessionDraft:
 def _sessions(lines: Iterator[Line]) -> Iterator[ExportedSession]:
     """Yield the chunks session by session; the line of a user comes before the user's chunks."""
     user: ExportedUser | None = None
-    for (is_chunk, session_id), group in groupby(lines, key=_group):
-        if not is_chunk:
+    sessions = groupby(lines, lambda it: it.session_id if isinstance(it, ExportedChunk) else None)
+    for session_id, group in sessions:
+        if session_id is None:
             for line in group:
                 user = line if isinstance(line, ExportedUser) else user
             continue
@@ -256,12 +257,6 @@ def _sessions(lines: Iterator[Line]) -> Iterator[ExportedSession]:
             speakers=user.speakers,
             chunks=cast("list[ExportedChunk]", list(group)),
         )
-
-
-def _group(line: Line) -> tuple[bool, str]:
-    if isinstance(line, ExportedChunk):
-        return True, line.session_id
-    return False, ""
 
 
 @contextmanager

@@ -134,13 +134,8 @@ class TtlResource:
 
         It is erased, or forgotten where the setting `on_expiry` is "forget".
         """
-        namespace, total = self._context.look_up_namespace(), Swept()
-        if namespace is None:
-            return total
-        sweeper = Sweeper(self._context)
-        for scope_id in run_read(
-            self._context.pool, lambda it: expiring.list_expired_scopes(it, namespace)
-        ):
+        total, sweeper = Swept(), Sweeper(self._context)
+        for scope_id in self._context.read_stored(expiring.list_expired_scopes, []):
             swept = sweeper.sweep(scope_id)
             total.add(swept)
             total.memories += bool(swept.chunks)

@@ -18,10 +18,9 @@ from memsense.draft.messages import read_messages
 from memsense.draft.vectors import LATER, BatchVectors, list_chunks
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import AsList, Checker, Id, shorten
-from memsense.store.awaiting import OutdatedDraftError, find_awaiting
 from memsense.store.jobs import count_unembedded
 from memsense.store.keys import WriteKey, write_once
-from memsense.store.planning import select_missing
+from memsense.store.planning import OutdatedDraftError, find_awaiting, select_missing
 from memsense.store.quotas import keep_quota
 from memsense.store.reads import fetch_chunks
 from memsense.store.scopes import Follower, Namespace, find_tenant, lock_scope, name_tenant
@@ -280,10 +279,7 @@ class Writes:
 
     def select_missing(self, draft: SessionDraft) -> SessionDraft:
         """Return the part of a draft that is not stored yet."""
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return draft
-        return run_read(self._context.pool, lambda it: select_missing(it, namespace, draft))
+        return self._context.read_stored(partial(select_missing, draft=draft), draft)
 
     def _writer(
         self, draft: SessionDraft, vectors: BatchVectors

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from memsense.db.failures import database_errors
     from memsense.db.pool import (
         Pool,
-        open_pool,
         run_autocommit,
         run_read,
         run_transaction,
@@ -16,25 +15,14 @@ if TYPE_CHECKING:
         transaction,
     )
 
-_HOMES = {
-    "check_server": "memsense.db.connection",
-    "connect": "memsense.db.connection",
-    "database_errors": "memsense.db.failures",
-    "Pool": "memsense.db.pool",
-    "open_pool": "memsense.db.pool",
-    "run_autocommit": "memsense.db.pool",
-    "run_read": "memsense.db.pool",
-    "run_transaction": "memsense.db.pool",
-    "savepoint": "memsense.db.pool",
-    "transaction": "memsense.db.pool",
-}
+_HOMES = {"check_server": "connection", "connect": "connection", "database_errors": "failures"}
+"""The modules of the names that are not in `pool`."""
 
 __all__ = [
     "Pool",
     "check_server",
     "connect",
     "database_errors",
-    "open_pool",
     "run_autocommit",
     "run_read",
     "run_transaction",
@@ -45,6 +33,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name at its first use: who reads a statement's text needs no driver."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(import_module(f"memsense.db.{_HOMES.get(name, 'pool')}"), name)
     raise AttributeError(f"module 'memsense.db' has no attribute {name!r}")

@@ -136,8 +136,12 @@ class Pool:
 
     A call waits `timeout` seconds for a connection, also while the server is away. `revive` starts
     a server that has ended and returns its address; without it, the server must be started by
-    others. Statements see the rows of one `tenant` and have the rights of `role`; with `lookups`,
-    they reach the GIN indexes through functions.
+    others. Statements see the rows of one `tenant` and have the rights of `role`, without one those
+    of the address's user; with `lookups`, they reach the GIN indexes through functions.
+    `find_standing` says which role a user may take, and whether its statements need `lookups`.
+    `seal_key` signs the tenant where tenants are sealed. `prepares` says whether statements are
+    prepared on the server; None finds out whether a pooler in between allows it. `setting` is what
+    errors name as the place of the address.
     """
 
     def __init__(
@@ -360,43 +364,6 @@ def _is_alive(connection: TenantConnection) -> bool:
     except psycopg.OperationalError:
         return False
     return True
-
-
-def open_pool(
-    url: str,
-    *,
-    min_size: int,
-    max_size: int,
-    timeout: float,
-    revive: Callable[[], str] | None = None,
-    tenant: str | None = None,
-    role: str | None = None,
-    lookups: bool = False,
-    seal_key: str | None = None,
-    prepares: bool | None = None,
-    setting: str = SETTING,
-) -> Pool:
-    """Return a pool of autocommit connections for one tenant's rows; the caller closes it.
-
-    Without a `role`, statements run as the user of the address; `find_standing` says which role a
-    user may take, and whether its statements need `lookups`. `seal_key` signs the tenant where
-    tenants are sealed. `prepares` says whether statements are
-    prepared on the server; None finds out whether a pooler in between allows it. `setting` is what
-    errors name as the place of the address.
-    """
-    return Pool(
-        url,
-        min_size=min_size,
-        max_size=max_size,
-        timeout=timeout,
-        revive=revive,
-        tenant=tenant,
-        role=role,
-        lookups=lookups,
-        seal_key=seal_key,
-        prepares=prepares,
-        setting=setting,
-    )
 
 
 @contextmanager

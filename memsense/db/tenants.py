@@ -199,7 +199,9 @@ def restore_tenant(url: str, path: Path, name: str | None = None) -> TenantRecei
             raise ConflictError(f"there is a tenant {name!r} already; give another --name")
         connection.execute(query("ensure_tenant"), {"name": name})
         tenant = require_tenant(connection, name)
-        _announce(connection, tenant)
+        # For policies that hold for the tables' owner, too.
+        announced = {"tenant": tenant.name, "tenant_id": str(tenant.tenant_id), "token": None}
+        connection.execute(query("name_tenant", "session.sql"), announced)
         models = _map_models(connection, manifest["models"])
         tables = _list_tables(connection)
         if unknown := set(manifest["tables"]) - set(tables):
@@ -268,12 +270,6 @@ def _fetch(connection: Connection, name: str | None) -> list[Tenant]:
     counted = cursor.execute(query("count_tenants", FILE), values).fetchall()
     counts = {row["tenant_id"]: row for row in counted}
     return [Tenant(**{**_EMPTY, **counts.get(row["tenant_id"], {}), **row}) for row in rows]
-
-
-def _announce(connection: Connection, tenant: Tenant) -> None:
-    """Name the tenant for policies that hold for the tables' owner, too."""
-    values = {"tenant": tenant.name, "tenant_id": str(tenant.tenant_id), "token": None}
-    connection.execute(query("name_tenant", "session.sql"), values)
 
 
 def _list_tables(connection: Connection) -> list[str]:

@@ -9,7 +9,6 @@ from memsense.db import (
     connect,
     database_errors,
     migrate,
-    open_pool,
     run_read,
     run_transaction,
 )
@@ -17,7 +16,7 @@ from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
 from memsense.db.security import Standing, as_searching, find_standing
 from memsense.db.session import TenantConnection
-from memsense.doctor import repairs
+from memsense.doctor import contents
 from memsense.doctor.capacity import examine_capacity
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
@@ -59,7 +58,7 @@ def check_up(
         standing = find_standing(connection)
         findings += examine_security(connection, standing)
         findings += examine_capacity(connection)
-    with open_pool(
+    with Pool(
         url,
         min_size=1,
         max_size=1,
@@ -85,7 +84,7 @@ def _examine_contents(
     """Examine what is stored, and how the server runs a search of it."""
     # Before anything is counted, so that the report shows what is left to do.
     if repair:
-        yield from run_transaction(pool, repairs.repair)
+        yield from run_transaction(pool, contents.repair)
     expected = Expected.of(settings, embedder)
     if find_token_embedder(embedder) is None:
         text = f"{embedder.model} makes no token vectors: searches have no token scores"

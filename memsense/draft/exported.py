@@ -1,4 +1,4 @@
-"""Lines of an export, version 2, and their reader.
+"""Lines of an export, version 2, their reader, and the redaction of chunks that are there already.
 
 A header with the namespace's settings; then for each user a line with the speakers and a line for
 each chunk; then a footer with the number of chunks. docs/guides/export.md describes the fields.
@@ -6,6 +6,7 @@ each chunk; then a footer with the number of chunks. docs/guides/export.md descr
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, cast
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
+from memsense.draft.facets import FACETS, FacetTagger
 from memsense.draft.facets.model import Facet, Side
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import (
@@ -28,7 +30,8 @@ from memsense.inputs import (
     Time,
     whole_number,
 )
-from memsense.types import ChunkDraft, Granularity, JsonValue, MemoryKind, Status
+from memsense.text.secrets import clean
+from memsense.types import Chunk, ChunkDraft, Granularity, JsonValue, MemoryKind, Status
 
 VERSION = 2
 
@@ -275,3 +278,42 @@ def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
             f"the export breaks off at line {number}, after {chunks:,} chunks: import the whole"
             " file again; what is stored already is left alone"
         )
+
+
+def clean_chunk(
+    chunk: Chunk | ExportedChunk, tagger: FacetTagger
+) -> tuple[dict[str, Any], Counter[str]]:
+    """Return the fields of a chunk that may not be stored as they are, and counts by kind.
+
+    Facets that the tagger finds in the text are found again, in the text without secrets.
+    """
+    # The repeated beginning of a later part is cleaned apart: its length counts.
+    opening, counts = clean(chunk.user_text[: chunk.opening_length], secrets=True)
+    names = ("assistant_text", "session_text", "task_tag", "tags", "metadata", *FACETS)
+    values = {name: getattr(chunk, name) for name in names}
+    values["user_text"] = own_text = chunk.user_text[chunk.opening_length :]
+    cleaned, more = clean(values, secrets=True)
+    counts += more
+    changes = {name: value for name, value in cleaned.items() if value is not values[name]}
+    if not counts:
+        return {}, counts
+    changes["user_text"] = opening + cleaned["user_text"]
+    changes["opening_length"] = len(opening)
+    if chunk.granularity == "session":
+        return changes, counts
+    old = tagger.tag(own_text, chunk.assistant_text)
+    new = tagger.tag(cleaned["user_text"], cleaned["assistant_text"])
+    for name in FACETS:
+        if getattr(chunk, name) == getattr(old, name):
+            changes[name] = getattr(new, name)
+    changes["facet_spans"] = [
+        {
+            "facet": span.facet,
+            "rule": span.rule,
+            "side": span.side,
+            "start": span.start + (len(opening) if span.side == "user" else 0),
+            "end": span.end + (len(opening) if span.side == "user" else 0),
+        }
+        for span in new.spans
+    ]
+    return changes, counts

@@ -14,10 +14,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf
 
 from memsense.errors import InvalidInputError
 from memsense.ingest import Stamp
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
-from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import parse_timestamp
 from memsense.inputs import Checker, Id, Text, has_zone, read_local_time, shorten, wrong_value
 from memsense.types import Conversation, Message, Role

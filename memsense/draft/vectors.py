@@ -94,10 +94,6 @@ FindEmbedder = Callable[[EmbeddingModel], Embedder | None]
 """Lookup of a model's embedder; None if this process has none and can't open one."""
 
 
-def _find_none(_: EmbeddingModel) -> None:
-    return None
-
-
 class VectorSpace(NamedTuple):
     """A model and the length of its vectors; None while the length is unknown."""
 
@@ -164,7 +160,7 @@ class BatchVectors:
         tokens: bool = True,
         when: EmbedWhen = "strict",
         backoff: EmbedderBackoff | None = None,
-        find: FindEmbedder = _find_none,
+        find: FindEmbedder = lambda _: None,
         models: Sequence[EmbeddingModel] = (),
     ) -> None:
         self._embedder = embedder

@@ -31,8 +31,7 @@ from memsense.evaluation.jsonl import (
     read_gold,
 )
 from memsense.evaluation.locomo import read_locomo
-from memsense.evaluation.results import read_results, write_results
-from memsense.evaluation.run import QuestionResult, evaluate, summarise
+from memsense.evaluation.run import QuestionResult, evaluate, read_results, summarise, write_results
 from memsense.evaluation.statistics import (
     Difference,
     Interval,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from psycopg.sql import SQL
 
@@ -73,10 +72,6 @@ class Neighbourhood:
     edges: Sequence[tuple[int, int, int]]
 
 
-def _namespace_values(namespace: Namespace) -> dict[str, Any]:
-    return {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-
-
 def list_entities(
     connection: Connection,
     namespace: Namespace,
@@ -88,7 +83,7 @@ def list_entities(
 ) -> list[Entity]:
     """Return the most mentioned entities of this kind and these keys, most frequent first."""
     values = {
-        **_namespace_values(namespace),
+        **namespace.key,
         "user_id": user_id,
         "kind": kind,
         "keys": None if keys is None else list(keys),
@@ -102,7 +97,7 @@ def find_similar(
 ) -> list[str]:
     """Return at most three keys like a name (similarity above 0.8), the most similar first."""
     values = {
-        **_namespace_values(namespace),
+        **namespace.key,
         "user_id": user_id,
         "key": entity_key(name),
         "least": LEAST_SIMILARITY,

@@ -68,14 +68,14 @@ class EntityUpkeep:
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
         """Remove the mentions of the chunks; `chunk_entities` keeps them for a restore."""
-        values = {**_key(scope), "chunk_ids": list(chunk_ids)}
+        values = {**scope.key, "chunk_ids": list(chunk_ids)}
         execute(connection, "remove_mentions", values, FILE)
 
     def chunks_restored(
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
         """Add the mentions again that were found in the chunks when they were written."""
-        values = {**_key(scope), "chunk_ids": list(chunk_ids)}
+        values = {**scope.key, "chunk_ids": list(chunk_ids)}
         execute_together(connection, _ADD_MENTIONS, values, FILE)
 
 
@@ -83,12 +83,8 @@ def _as_json(mentions: Sequence[Mention]) -> Jsonb:
     return Jsonb([asdict(mention) for mention in mentions])
 
 
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-
-
 def _list_values(scope: Scope, entities: Mapping[int, Jsonb]) -> dict[str, Any]:
-    return {**_key(scope), "chunk_ids": list(entities), "entities": list(entities.values())}
+    return {**scope.key, "chunk_ids": list(entities), "entities": list(entities.values())}
 
 
 def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtractor) -> int:
@@ -97,13 +93,13 @@ def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtr
     The extractor gets all speakers of the scope.
     """
     for name in ("clear_mentions", "clear_edges", "clear_entities"):
-        execute(connection, name, _key(scope), FILE)
-    speakers = find_value(connection, "fetch_speakers", _key(scope), FILE)
+        execute(connection, name, scope.key, FILE)
+    speakers = find_value(connection, "fetch_speakers", scope.key, FILE)
     participants: Sequence[str] = speakers or ()
     count, after = 0, 0
     # In steps by id, so that a large memory is never read into this process as a whole.
     while True:
-        values = {**_key(scope), "after": after, "limit": REBUILD_STEP}
+        values = {**scope.key, "after": after, "limit": REBUILD_STEP}
         turns = fetch_all(connection, "fetch_unread_turns", values, FILE)
         if not turns:
             return count
@@ -115,6 +111,6 @@ def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtr
         }
         # Inactive chunks keep what is found, too, for a restore; only active ones count.
         execute(connection, "keep_found", _list_values(scope, entities), FILE)
-        active = {**_key(scope), "chunk_ids": [row[0] for row in turns if row[1] == "active"]}
+        active = {**scope.key, "chunk_ids": [row[0] for row in turns if row[1] == "active"]}
         execute_together(connection, _ADD_MENTIONS, active, FILE)
         count, after = count + len(turns), turns[-1][0]

@@ -57,10 +57,6 @@ def _stdio_entry(server: Server) -> dict[str, Any]:
     return entry | ({"env": dict(server.environment)} if server.environment else {})
 
 
-def _claude_code_entry(server: Server) -> dict[str, Any]:
-    return {"type": "stdio", **_stdio_entry(server)}
-
-
 def _opencode_entry(server: Server) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "local", "command": list(server.command), "enabled": True}
     return entry | ({"environment": dict(server.environment)} if server.environment else {})
@@ -71,7 +67,7 @@ HOSTS: Final[Mapping[HostName, Host]] = {
         title="Claude Code",
         file=_claude_code_file,
         path=("mcpServers", NAME),
-        entry=_claude_code_entry,
+        entry=lambda server: {"type": "stdio", **_stdio_entry(server)},
     ),
     "codex": Host(
         title="Codex",

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memsense.ingest.detection import Detection, detect
-    from memsense.ingest.identity import message_hash, message_key
     from memsense.ingest.options import DateOrder, ReadOptions
-    from memsense.ingest.pairing import joined_text, pair_exchanges
+    from memsense.ingest.pairing import joined_text, message_hash, message_key, pair_exchanges
     from memsense.ingest.places import find_places
-    from memsense.ingest.reader import Reader
     from memsense.ingest.readers import READERS
+    from memsense.ingest.reading import Reader
     from memsense.ingest.report import ReadReport, Tally
     from memsense.ingest.source import Source
     from memsense.ingest.sources import expand_paths
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 _MODULES = {
     "Detection": "detection",
     "detect": "detection",
-    "message_hash": "identity",
-    "message_key": "identity",
+    "message_hash": "pairing",
+    "message_key": "pairing",
     "DateOrder": "options",
     "ReadOptions": "options",
     "joined_text": "pairing",
     "pair_exchanges": "pairing",
     "find_places": "places",
-    "Reader": "reader",
+    "Reader": "reading",
     "READERS": "readers",
     "ReadReport": "report",
     "Tally": "report",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from memsense.db.foreign import Database
+from memsense.ingest.content import role_of
 from memsense.ingest.detection import HEAD_SIZES
 from memsense.ingest.fields import FIELDS, normalise_name, unpack_json
 from memsense.ingest.head import read_head
@@ -22,7 +23,6 @@ from memsense.ingest.options import ReadOptions
 from memsense.ingest.reading import Reading
 from memsense.ingest.registry import choose_reader, read_map
 from memsense.ingest.report import ReadReport, Unit
-from memsense.ingest.roles import role_of
 from memsense.ingest.source import Source
 from memsense.ingest.streaming import read_source
 from memsense.ingest.values import mapping, reach, string

@@ -1,5 +1,7 @@
-"""Exchanges of a conversation: what one side said, and the answer."""
+"""Exchanges of a conversation, and the lasting names by which its messages are recognised again."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 
 from memsense.types import Conversation, Exchange, Message
@@ -67,3 +69,34 @@ def pair_exchanges(
 def joined_text(messages: Sequence[Message]) -> str:
     """Return one side of an exchange as one text, with a blank line between messages."""
     return "\n\n".join(message.text for message in messages)
+
+
+LONGEST_KEY = 500
+"""Bytes of an id that an index holds in addition to a session's id."""
+
+
+def message_key(conversation: Conversation, index: int, message: Message) -> str:
+    """Return the message's lasting name within its format and session.
+
+    Args:
+        conversation: The conversation that the message is in.
+        index: The message's position there, from 0.
+        message: The message.
+
+    Returns:
+        Its own id where the log has one (the SHA-256 of a long one), else the SHA-256 (hex) of
+        session id, position, role and text.
+    """
+    if message.external_id is not None:
+        is_short = len(message.external_id.encode()) <= LONGEST_KEY
+        return message.external_id if is_short else _digest(message.external_id)
+    return _digest(conversation.session_id, index, message.role, message.text)
+
+
+def message_hash(message: Message) -> str:
+    """Return the SHA-256 (hex) of a message's role, speaker and text; an edit changes it."""
+    return _digest(message.role, message.speaker, message.text)
+
+
+def _digest(*parts: str | int | None) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,7 +1,10 @@
-"""The tools that every reader works with: records and lines of a log, counting, building."""
+"""The tools that every reader works with: records and lines of a log, counting, building.
+
+`Reader` is all that a new format must provide.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -9,6 +12,7 @@ from typing import TypeAlias, cast
 
 from memsense.ingest.branches import find_current_branch
 from memsense.ingest.decoding import decode_chunks, split_lines
+from memsense.ingest.head import Head
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import AnyRecord, Broken, Record, scan_json
 from memsense.ingest.options import DateOrder, ReadOptions
@@ -16,10 +20,9 @@ from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject, identifier
-from memsense.inputs import find_id_fault
+from memsense.inputs import find_id_fault, sanitise
 from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
-from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
 EMPTY = "empty message"
@@ -325,3 +328,28 @@ def split_at_gaps(messages: Sequence[Message], gap: timedelta) -> list[list[Mess
         parts[-1].append(message)
         last = message.at or last
     return parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """One format: its name, how it is recognised, how it is read.
+
+    `sniff` returns what in a log's head shows the format, or None. `guess` is asked only after
+    every `sniff` has said None: it returns the evidence that the log may be a conversation, though
+    nothing proves it. `read` yields the conversations in the log's order, counts in the reading's
+    report what it leaves out, and raises nothing but `IngestError` for any bytes.
+    `sniff_tables` is asked about an SQLite database, with the columns of each table. `describe`
+    returns a line about the format, `origin` says whose it is, for `memsense formats`. `records`
+    yields what a reader reads of a database, each with the number that its reasons name; None where
+    these are the lines of the source itself.
+    """
+
+    name: str
+    sniff: Callable[[Head], str | None]
+    read: Callable[[Reading], Iterator[Conversation]]
+    guess: Callable[[Head], str | None] = lambda _head: None
+    sniff_tables: Callable[[Mapping[str, frozenset[str]]], str | None] = lambda _columns: None
+    describe: Callable[[], str] = lambda: ""
+    records: Callable[[Reading], Iterator[tuple[int, JsonValue]]] | None = None
+    places: Callable[[], Sequence[str]] = tuple
+    origin: str = "memsense"

@@ -18,8 +18,8 @@ from memsense.ingest.mapping.format_map import (
     map_from_fields,
 )
 from memsense.ingest.mapping.mapped import mapped_reader
-from memsense.ingest.reader import Reader
 from memsense.ingest.readers import GENERIC, READERS
+from memsense.ingest.reading import Reader
 
 GROUP = "memsense.readers"
 """Entry points of this group are readers of other packages (docs/guides/readers.md)."""

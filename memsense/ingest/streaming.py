@@ -6,9 +6,8 @@ from memsense.errors import IngestError
 from memsense.ingest.detection import Detection, detect
 from memsense.ingest.mapping.mapped import mapped_reader
 from memsense.ingest.options import ReadOptions
-from memsense.ingest.reader import Reader
 from memsense.ingest.readers import READERS
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.registry import choose_reader, read_map, readers
 from memsense.ingest.report import ReadReport
 from memsense.ingest.source import UNREADABLE, Source

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
-from memsense.ingest.roles import role_of
+from memsense.ingest.content import role_of
 from memsense.types import Role
 
 _LABELS: Final[dict[str, Role]] = {

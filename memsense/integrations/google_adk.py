@@ -15,8 +15,7 @@ except ImportError as error:
 
 from memsense.client.histories import Said
 from memsense.errors import NotFoundError
-from memsense.integrations.documents import hit_metadata
-from memsense.integrations.memories import AdaptedMemory, AnyMemory
+from memsense.integrations.memories import AdaptedMemory, AnyMemory, hit_metadata
 from memsense.search.hits import Hit, SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 

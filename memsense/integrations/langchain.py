@@ -20,8 +20,7 @@ except ImportError as error:
     ) from error
 
 from memsense.client.histories import Said, SessionPlace
-from memsense.integrations.documents import hit_metadata
-from memsense.integrations.memories import AdaptedMemory, AnyMemory
+from memsense.integrations.memories import AdaptedMemory, AnyMemory, hit_metadata
 from memsense.search.hits import SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 

@@ -12,8 +12,7 @@ except ImportError as error:
         "the retriever for LlamaIndex needs llama-index-core: pip install 'memsense[llamaindex]'"
     ) from error
 
-from memsense.integrations.documents import hit_metadata
-from memsense.integrations.memories import AdaptedMemory, AnyMemory
+from memsense.integrations.memories import AdaptedMemory, AnyMemory, hit_metadata
 from memsense.search.hits import SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 

@@ -1,11 +1,14 @@
-"""Memories that an adapter accepts: a memory, its asyncio view, or one user's view of either."""
+"""Memories that an adapter accepts: a memory, its asyncio view, or one user's view of either.
+
+Also the metadata of a hit in the form that all adapters use.
+"""
 
 # ruff: noqa: SLF001 (an adapter stores histories and items, which a user's view does not offer)
 # pyright: reportPrivateUsage=false
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, ParamSpec, TypeVar, cast, get_args
+from typing import Any, Final, ParamSpec, TypeVar, cast, get_args
 
 from anyio import NoEventLoopError
 from anyio.lowlevel import current_token
@@ -15,6 +18,7 @@ from memsense.client.memory import MemSense
 from memsense.client.user_memory import UserMemory
 from memsense.errors import InvalidInputError
 from memsense.inputs import shorten
+from memsense.search.hits import Hit, SearchResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -121,3 +125,37 @@ def _runs_event_loop() -> bool:
     except NoEventLoopError:
         return False
     return True
+
+
+_FIELDS = (
+    "chunk_id",
+    "score",
+    "score_kind",
+    "session_id",
+    "user_id",
+    "agent_id",
+    "granularity",
+    "message_ids",
+    "memory_kind",
+    "tags",
+    "content_cut",
+)
+
+
+def hit_metadata(hit: Hit, result: SearchResult) -> dict[str, Any]:
+    """Return the hit without its text, as values that JSON can hold.
+
+    `explain` has every term of the score, `table` the same as text; `trace_id` names the recorded
+    search, or is None.
+    """
+    fields = hit.as_dict()
+    at = fields["occurred_at"]
+    return {
+        **{name: fields[name] for name in _FIELDS},
+        # A framework may write metadata as JSON, which has no type for a time.
+        "occurred_at": at.isoformat() if at else None,
+        "explain": fields["explain"],
+        "table": hit.explain.table(),
+        "profile": result.profile,
+        "trace_id": str(result.trace_id) if result.trace_id else None,
+    }

@@ -10,8 +10,7 @@ except ImportError as error:
         "the toolset for Pydantic AI needs pydantic-ai: pip install 'memsense[pydantic-ai]'"
     ) from error
 
-from memsense.integrations.documents import hit_metadata
-from memsense.integrations.memories import AdaptedMemory, AnyMemory
+from memsense.integrations.memories import AdaptedMemory, AnyMemory, hit_metadata
 
 UserId = str | Callable[[RunContext[Any]], str]
 """A user's id, or a function that returns it for a run."""

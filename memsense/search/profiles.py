@@ -33,11 +33,6 @@ VECTOR_ROUTES: tuple[Route, ...] = tuple(
 LARGEST_WEIGHT = 5.0
 
 
-def _equal_weights() -> dict[Route, float]:
-    """Return 1 for every route except graph, which is optional."""
-    return {route: float(route != "graph") for route in ROUTES}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A complete set of constants for one way to rank; docs/how/retrieval.md has each formula.
@@ -156,7 +151,10 @@ class Profile:
 
     name: str
     granularity: Granularity = "turn"
-    weights: Mapping[Route, float] = field(default_factory=_equal_weights)
+    weights: Mapping[Route, float] = field(
+        # 1 for every route except graph, which is optional.
+        default_factory=lambda: {route: float(route != "graph") for route in ROUTES}
+    )
     rrf_k: float = 15.0
     list_depth: int = 50
     candidate_factor: int = 4
@@ -230,7 +228,9 @@ class Profile:
         """Reject unknown routes, and constants of the wrong kind or out of range."""
         object.__setattr__(self, "weights", MappingProxyType(_complete(self.weights)))
         for name, kind in _KINDS.items():
-            _check_kind(name, getattr(self, name), kind)
+            if type(value := getattr(self, name)) is not kind:
+                expected = "true or false" if kind is bool else "a whole number"
+                raise ConfigurationError(f"{name} must be {expected}, not {shorten(value)}")
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
         for name, choices in _CHOICES.items():
@@ -417,12 +417,6 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def _check_kind(name: str, value: object, kind: type) -> None:
-    if type(value) is not kind:
-        expected = "true or false" if kind is bool else "a whole number"
-        raise ConfigurationError(f"{name} must be {expected}, not {shorten(value)}")
-
-
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ConfigurationError(f"{name} must be {' or '.join(choices)}, not {shorten(value)}")
@@ -533,13 +527,9 @@ LEXICAL = BALANCED.override(
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
     event_weight=0.0,
-    tokens_weight=0.0,
-    tokens_near_weight=0.0,
-    tokens_speaker_weight=0.0,
-    tokens_other_weight=0.0,
-    tokens_around_weight=0.0,
-    tokens_session_weight=0.0,
-    tokens_whole_weight=0.0,
+    **{
+        name: 0.0 for name, *_ in _RANGES if name.startswith("tokens_") and name.endswith("_weight")
+    },
     asks_weight=0.0,
     when_time_weight=0.0,
     current_weight=0.0,

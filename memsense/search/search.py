@@ -15,9 +15,8 @@ import numpy as np
 from memsense import telemetry
 from memsense.db import Pool, run_read
 from memsense.deadline import run_with_deadline
-from memsense.embed import Embedder
 from memsense.search.explanation import Term
-from memsense.search.plan import PreparedSearch, SearchPlan, prepare_search, returns_sessions
+from memsense.search.plan import PreparedSearch, SearchPlan, returns_sessions
 from memsense.search.question import Question
 from memsense.search.rank.choose import Ranked, Ranking, find_differing, rank_candidates
 from memsense.search.rank.reranker import Reranker, weigh_scores
@@ -26,7 +25,6 @@ from memsense.search.recall.run import RecallRequest, RecallState, run_recalls
 from memsense.search.request import SearchRequest
 from memsense.search.score_kinds import score_below
 from memsense.store.reads import Past, fetch_named_chunks, fetch_texts
-from memsense.store.scopes import KnownScope
 from memsense.types import Granularity, Note
 
 
@@ -104,17 +102,6 @@ def run_searches(
             _rank(pool, item, state, candidates, reranker, recall_ms)
             for item, (state, candidates) in zip(searches, recalled, strict=True)
         ]
-
-
-def run_search(
-    pool: Pool,
-    plan: SearchPlan,
-    scope_state: KnownScope | None,
-    embedder: Embedder,
-    reranker: Reranker | None = None,
-) -> Search:
-    """Prepare and run the search of one plan."""
-    return run_searches(pool, [prepare_search(plan, scope_state, embedder)], reranker)[0]
 
 
 def _rank(  # noqa: PLR0917 (one caller)

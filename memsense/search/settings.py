@@ -156,18 +156,14 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
             raise ConfigurationError(
                 f"{name} must be {' or '.join(choices)}, not {shorten(changes[name])}"
             )
-    if QUOTA in changes and not _is_quota(changes[QUOTA]):
+    quota = changes.get(QUOTA, 0)
+    if not isinstance(quota, int) or isinstance(quota, bool) or not 0 <= quota <= LARGEST_BIGINT:
         raise ConfigurationError(
-            f"{QUOTA} must be a whole number of exchanges, or 0 for no limit, not"
-            f" {shorten(changes[QUOTA])}"
+            f"{QUOTA} must be a whole number of exchanges, or 0 for no limit, not {shorten(quota)}"
         )
     if "profile" in changes:
         _check_profile(namespace, changes["profile"])
     BALANCED.vary(_constants(changes))
-
-
-def _is_quota(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_BIGINT
 
 
 def _check_profile(namespace: Namespace, name: object) -> None:

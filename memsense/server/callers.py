@@ -179,6 +179,5 @@ def require_scope(caller: Caller, scope: KeyScope) -> None:
 
 Reader = Annotated[Caller, Depends(require("read"))]
 Writer = Annotated[Caller, Depends(require("write"))]
-Forgetter = Annotated[Caller, Depends(require("forget"))]
 Admin = Annotated[Caller, Depends(require("admin"))]
 """Only keys to the whole tenant have this scope."""

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import to_json
 
 from memsense.client.access_keys import AccessKeysResource
@@ -190,7 +190,8 @@ class Operation:
             items.append(_keyword("user_id", UserId, None))
         if (body := self.body_type) is not None:
             needs_body = any(item.is_required() for item in body.model_fields.values())
-            items.append(_keyword("body", body, ...) if needs_body else _optional_body(body))
+            kind, default = (body, ...) if needs_body else (body | None, None)
+            items.append(_keyword("body", kind, default))
         return inspect.Signature(items)
 
     def run(self, caller: Caller, arguments: dict[str, Any]) -> Any:
@@ -318,10 +319,6 @@ IdempotencyKey = Annotated[
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
     value = inspect.Parameter.empty if default is ... else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=kind)
-
-
-def _optional_body(body: type[BaseModel]) -> inspect.Parameter:
-    return _keyword("body", body | None, None)
 
 
 def _as_path(parameter: Parameter) -> Any:

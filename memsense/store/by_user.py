@@ -33,11 +33,7 @@ def work_by_user(
     Raises:
         NotFoundError: If nothing is stored for the user who is named.
     """
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "user_id": user_id,
-    }
+    values = {**namespace.key, "user_id": user_id}
     users: list[str] = run_read(pool, lambda it: fetch_values(it, "list_users", values))
     if user_id is not None and not users:
         raise NotFoundError(f"nothing is stored for user {user_id!r}")

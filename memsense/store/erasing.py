@@ -170,12 +170,7 @@ def find_users(
     message_id: str | None = None,
 ) -> list[str]:
     """Return the users who have a session or, if `message_id` is set, a message of this id."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "session_id": session_id,
-        "message_id": message_id,
-    }
+    values = {**namespace.key, "session_id": session_id, "message_id": message_id}
     name = "find_users_of_message" if message_id is not None else "find_users_of_session"
     return fetch_values(connection, name, values, FILE)
 
@@ -237,11 +232,7 @@ def erase(
 
 def _erase_user(connection: Connection, namespace: Namespace, user_id: str) -> Counter[str]:
     """Delete everything that a namespace holds of a user; return the deleted rows by table."""
-    key = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "user_id": user_id,
-    }
+    key = {**namespace.key, "user_id": user_id}
     scope_id: int | None = find_value(connection, "lock_known_scope", key, FILE)
     values = {**key, "namespace": namespace.name, "scope_id": scope_id}
     # A user without a memory may still have asked questions, which traces hold, and have items.
@@ -280,11 +271,7 @@ def _erase_part(
     followers: Sequence[Follower],
 ) -> Counter[str]:
     """Delete a session, a message or chunks of a memory; return the deleted rows by table."""
-    key = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "user_id": target.user_id,
-    }
+    key = {**namespace.key, "user_id": target.user_id}
     # `lock_scope` would create a memory for a user who has none.
     if find_value(connection, "lock_known_scope", key, FILE) is None:
         raise NotFoundError(
@@ -308,7 +295,7 @@ def _erase_part(
         if all(writes.find_session_kinds(connection, scope, session_id))
     }
     values = {
-        **_key(scope),
+        **scope.key,
         "chunk_ids": sorted({match.chunk_id for match in matches}),
         "session_ids": whole,
         "namespace": namespace.name,
@@ -324,18 +311,18 @@ def _erase_part(
     for session_id, numbers in ordinals.items():
         if target.kind != "expired":
             # What has expired stays in the ledger, so that reading its log again stores nothing.
-            ledger = {**_key(scope), "session_id": session_id, "ordinals": sorted(numbers)}
+            ledger = {**scope.key, "session_id": session_id, "ordinals": sorted(numbers)}
             deleted = execute(connection, "delete_ledger_of_exchanges", ledger, FILE)
             counts["ingested_messages"] += deleted
         if session_id not in whole:
             _mend(connection, scope, session_id, embed, rebuild=session_id in rebuilt)
     for session_id in whole:
-        ledger = {**_key(scope), "session_id": session_id}
+        ledger = {**scope.key, "session_id": session_id}
         deleted = execute(connection, "delete_ledger_of_session", ledger, FILE)
         counts["ingested_messages"] += deleted
         counts["stale_sessions"] += unmark_session(connection, scope, session_id)
     _leave_projects(connection, namespace, whole, counts)
-    execute(connection, "drop_speakers", _key(scope), FILE)
+    execute(connection, "drop_speakers", scope.key, FILE)
     _check_part(connection, namespace, scope, matches, whole)
     return counts
 
@@ -343,7 +330,7 @@ def _erase_part(
 def _find_chunks(connection: Connection, scope: Scope, target: Target) -> list[_Match]:
     """Return every chunk to delete; a session chunk once for each of its exchanges that goes."""
     values = {
-        **_key(scope),
+        **scope.key,
         "session_id": target.session_id,
         "message_id": target.message_id,
         "chunk_id": target.chunk_id,
@@ -355,7 +342,7 @@ def _find_chunks(connection: Connection, scope: Scope, target: Target) -> list[_
         return matches
     # The same text is elsewhere too: in other parts of an exchange, in session chunks, and in
     # forgotten copies.
-    values = {**_key(scope), "chunk_ids": [match.chunk_id for match in matches]}
+    values = {**scope.key, "chunk_ids": [match.chunk_id for match in matches]}
     copies = fetch_all(connection, "select_beside", values, FILE)
     return [*matches, *(_Match(*row) for row in copies)]
 
@@ -383,7 +370,7 @@ def _mend(
     connection: Connection, scope: Scope, session_id: str, embed: writes.Embed, *, rebuild: bool
 ) -> None:
     """Remove from the rest of a session everything it repeats of the erased exchanges."""
-    execute(connection, "clear_links", {**_key(scope), "session_id": session_id}, FILE)
+    execute(connection, "clear_links", {**scope.key, "session_id": session_id}, FILE)
     # Without history: the versions that it would keep hold what is being erased.
     scope = replace(scope, history=False)
     writes.relink_session(connection, scope, session_id)
@@ -397,11 +384,7 @@ def _leave_projects(
     connection: Connection, namespace: Namespace, session_ids: Sequence[str], counts: Counter[str]
 ) -> None:
     """Take sessions that no user has any more out of their projects."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "session_ids": list(session_ids),
-    }
+    values = {**namespace.key, "session_ids": list(session_ids)}
     counts["project_sessions"] += execute(connection, "delete_sessions_of_projects", values, FILE)
 
 
@@ -414,14 +397,14 @@ def _check_part(
 ) -> None:
     """Raise ErasureError if any row of the erased chunks, or any text of theirs, remains."""
     chunk_ids = sorted({match.chunk_id for match in matches})
-    values = {**_key(scope), "namespace": namespace.name, "chunk_ids": chunk_ids}
+    values = {**scope.key, "namespace": namespace.name, "chunk_ids": chunk_ids}
     chunk_rows = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
     remaining = Counter(dict(fetch_all(connection, chunk_rows, values)))
     of_chunks = {**values, "whole_user": False, "user_id": None}
     remaining["traces"] = fetch_value(connection, "count_traces_left", of_chunks, FILE)
     for session_id in {match.session_id for match in matches}.difference(whole):
         # A turn repeats some of its neighbours' text: each must now name the neighbours it has.
-        key = {**_key(scope), "session_id": session_id}
+        key = {**scope.key, "session_id": session_id}
         turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
         links = link_turns([item.turn for item in turns])
         stale = sum(item.link != link for item, link in zip(turns, links, strict=True))
@@ -434,15 +417,11 @@ def _check_part(
 
 def _count_session(connection: Connection, scope: Scope, session_id: str) -> Counter[str]:
     """Return how many rows of a session each table holds."""
-    key = {**_key(scope), "session_id": session_id}
+    key = {**scope.key, "session_id": session_id}
     return Counter(dict(fetch_all(connection, "count_session_left", key, FILE)))
 
 
 # What both share ---------------------------------------------------------------------------------
-
-
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
 @cache
@@ -481,9 +460,5 @@ def find_receipt(connection: Connection, namespace: Namespace, erasure_id: UUID)
 
 def list_receipts(connection: Connection, namespace: Namespace, limit: int) -> list[Receipt]:
     """Return the latest receipts of a namespace, newest first."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "limit": limit,
-    }
+    values = {**namespace.key, "limit": limit}
     return fetch_all(connection, "list_receipts", values, FILE, of=Receipt)

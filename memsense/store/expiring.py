@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from memsense.db.connection import Connection
@@ -38,8 +37,7 @@ class Swept:
 
 def list_expired_scopes(connection: Connection, namespace: Namespace) -> list[int]:
     """Return the memories of a namespace that hold anything that has expired."""
-    values = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    return fetch_values(connection, "list_lapsed_scopes", values, FILE)
+    return fetch_values(connection, "list_lapsed_scopes", namespace.key, FILE)
 
 
 def sweep(
@@ -61,18 +59,17 @@ def sweep(
         return Swept(chunks=receipt.counts.get("chunks", 0), receipts=[erasure_id])
     user_id = erasing.find_user(connection, namespace.tenant_id, scope_id)
     scope = lock_scope(connection, namespace, user_id, followers=followers)
-    expired = {**_key(scope), "limit": BATCH}
+    expired = {**scope.key, "limit": BATCH}
     chunk_ids: list[int] = fetch_values(connection, "select_lapsed", expired, FILE)
     if not chunk_ids:
         return Swept()
-    values = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     # Read here and not from the namespace, which was loaded earlier: an erasure can't be undone.
-    if fetch_value(connection, "fetch_on_expiry", values, FILE) == "forget":
+    if fetch_value(connection, "fetch_on_expiry", namespace.key, FILE) == "forget":
         for chunk_id in chunk_ids:
             place = find_chunk_scope(connection, namespace, chunk_id, followers=followers)
             retire(connection, place, "deleted", "expired", embed)
             # Without an expiry, so that a restored chunk does not expire again at once.
-            values = {**_key(place.scope), "chunk_ids": [chunk_id]}
+            values = {**place.scope.key, "chunk_ids": [chunk_id]}
             execute(connection, "clear_expiry", values, FILE)
         return Swept(chunks=len(chunk_ids), forgotten=True)
     target = erasing.Target(user_id=user_id, expired=chunk_ids)
@@ -96,12 +93,7 @@ def date_stored(
 
     Returns how many chunks got a new expiry date.
     """
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "tag": tag,
-        "seconds": seconds,
-    }
+    values = {**namespace.key, "tag": tag, "seconds": seconds}
     # All memories, in the order of their numbers, so that two of these calls can't deadlock.
     fetch_all(connection, "lock_scopes_of_namespace", values, FILE)
     scope_ids: list[int] = fetch_values(connection, "date_stored", values, FILE)
@@ -109,7 +101,3 @@ def date_stored(
         scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id, language=namespace.language)
         schedule_sweep(connection, scope)
     return len(scope_ids)
-
-
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}

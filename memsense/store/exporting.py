@@ -88,11 +88,7 @@ def list_users(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[ExportUser]:
     """Return the users of the namespace, or the one that is named."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "user_id": user_id,
-    }
+    values = {**namespace.key, "user_id": user_id}
     return fetch_all(connection, "export_users", values, FILE, of=ExportUser)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
@@ -50,8 +49,7 @@ class _Placed:
 
 def holds_memories(connection: Connection, namespace: Namespace) -> bool:
     """Return whether any user has a memory in the namespace."""
-    key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    return fetch_value(connection, "holds_memories", key, FILE)
+    return fetch_value(connection, "holds_memories", namespace.key, FILE)
 
 
 def import_session(
@@ -72,7 +70,7 @@ def import_session(
         )
     ]
     whole = [chunk for chunk in session.chunks if chunk.granularity == "session"]
-    key = {**_key(scope), "session_id": session.session_id}
+    key = {**scope.key, "session_id": session.session_id}
     first: int = fetch_value(connection, "next_ordinal", key)
     # Known is what an import has brought before, and what the memory holds anyway, by content.
     contents = {
@@ -140,10 +138,6 @@ def _withhold_expired(chunks: Sequence[ExportedChunk], now: datetime) -> list[Ex
     return [chunk.as_forgotten() if is_expired(chunk) else chunk for chunk in chunks]
 
 
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-
-
 def _write(
     connection: Connection,
     scope: Scope,
@@ -160,7 +154,7 @@ def _write(
             drafts = [chunk.draft(ordinal) for chunk, ordinal in retired]
             chunk_ids = writes.insert_chunks(connection, scope, drafts)
             writes.withdraw(connection, scope, chunk_ids)
-            values = {**_key(scope), "chunk_ids": chunk_ids, "status": status}
+            values = {**scope.key, "chunk_ids": chunk_ids, "status": status}
             execute(connection, "set_status", values)
             placed.ids |= _by_old_id(retired, chunk_ids)
     active = [item for item in placed.chunks if item[0].status == "active"]
@@ -180,7 +174,7 @@ def _write(
         mark_session(connection, scope, session.session_id)
     _write_past(connection, scope, placed)
     _write_ledger(connection, scope, session.session_id, placed)
-    speakers = {**_key(scope), "speakers": list(session.speakers)}
+    speakers = {**scope.key, "speakers": list(session.speakers)}
     execute(connection, "add_speakers", speakers)
 
 
@@ -196,7 +190,7 @@ def _write_past(connection: Connection, scope: Scope, placed: _Placed) -> None:
     chunks = [chunk for chunk, _ in placed.chunks]
     chunk_ids = [placed.ids[chunk.chunk] for chunk in chunks]
     scores = {
-        **_key(scope),
+        **scope.key,
         "chunk_ids": chunk_ids,
         "memory_scores": [chunk.memory_score for chunk in chunks],
         "recorded": [chunk.recorded_at for chunk in chunks],
@@ -216,7 +210,7 @@ def _write_past(connection: Connection, scope: Scope, placed: _Placed) -> None:
             detail["session_chunk"] = chunk_id
         details.append(Jsonb(detail))
     history = {
-        **_key(scope),
+        **scope.key,
         "chunk_ids": [chunk_id for chunk_id, _ in past],
         "kinds": [event.kind for _, event in past],
         "details": details,
@@ -236,7 +230,7 @@ def _write_ledger(connection: Connection, scope: Scope, session_id: str, placed:
             rows.append((own, ordinal))
         rows += [(item, ordinal + item.ordinal - chunk.ordinal) for item in chunk.ledger]
     values = {
-        **_key(scope),
+        **scope.key,
         "session_id": session_id,
         "formats": [item.format for item, _ in rows],
         "message_keys": [item.key for item, _ in rows],

@@ -82,8 +82,7 @@ def should_index(chunks: int, threshold: int, *, indexed: bool = False) -> bool:
 
 def list_scopes(connection: Connection, namespace: Namespace) -> list[ScopeSize]:
     """Return the scopes of the namespace with their sizes, largest first."""
-    values = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-    return fetch_all(connection, "list_scopes", values, FILE, of=ScopeSize)
+    return fetch_all(connection, "list_scopes", namespace.key, FILE, of=ScopeSize)
 
 
 def choose_indexed(
@@ -220,18 +219,13 @@ def settle_vectors(connection: Connection, scope: Scope) -> int:
 
     It waits for no other transaction and returns 0 if there are none, or all are being changed.
     """
-    values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
-        "limit": SETTLED_AT_ONCE,
-    }
+    values = {**scope.key, "limit": SETTLED_AT_ONCE}
     return execute(connection, "settle_vectors", values, FILE)
 
 
 def count_fresh(connection: Connection, scope: Scope) -> int:
     """Return how many vectors of the memory are not in its HNSW indexes yet."""
-    values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-    return fetch_value(connection, "count_fresh", values, FILE)
+    return fetch_value(connection, "count_fresh", scope.key, FILE)
 
 
 def _settle_all(connection: Connection, namespace: Namespace, scope_id: int) -> bool:

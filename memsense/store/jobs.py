@@ -122,47 +122,38 @@ def enqueue_chunks(
     """Leave work on these chunks to jobs, in the transaction of the write that causes it."""
     if chunk_ids:
         model_id = model.model_id if model else None
-        values = {**_of(scope), "kind": kind, "chunk_ids": list(chunk_ids), "model_id": model_id}
+        values = {**scope.key, "kind": kind, "chunk_ids": list(chunk_ids), "model_id": model_id}
         execute(connection, "enqueue_chunks", values, FILE)
 
 
 def schedule_sweep(connection: Connection, scope: Scope) -> None:
     """Set the memory's sweep to when its next chunk expires; no job if none expires."""
-    execute(connection, "schedule_sweep", {**_of(scope), "kind": EXPIRE}, FILE)
+    execute(connection, "schedule_sweep", {**scope.key, "kind": EXPIRE}, FILE)
 
 
 def enqueue_indexing(
     connection: Connection, namespace: Namespace, scope_ids: Sequence[int]
 ) -> None:
     """Leave a job for the HNSW indexes of each of these memories that has none yet."""
-    values = {**_in(namespace), "kind": INDEX, "scope_ids": list(scope_ids)}
+    values = {**namespace.key, "kind": INDEX, "scope_ids": list(scope_ids)}
     execute(connection, "enqueue_indexing", values, FILE)
 
 
 def enqueue_settling(connection: Connection, scope: Scope) -> None:
     """Leave the memory's fresh vectors to its one job; the scope must be locked."""
-    execute(connection, "enqueue_settling", {**_of(scope), "kind": SETTLE}, FILE)
+    execute(connection, "enqueue_settling", {**scope.key, "kind": SETTLE}, FILE)
 
 
 def forget_jobs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Delete the jobs of chunks that change or are deleted."""
-    values = {**_of(scope), "chunk_ids": list(chunk_ids)}
+    values = {**scope.key, "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_jobs_of_chunks", values, FILE)
 
 
 def count_unembedded(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> int:
     """Return how many of these chunks wait for the vectors that searches use."""
-    values = {
-        **_of(scope),
-        "kind": EMBED,
-        "chunk_ids": list(chunk_ids),
-        "model_id": scope.model_id,
-    }
+    values = {**scope.key, "kind": EMBED, "chunk_ids": list(chunk_ids), "model_id": scope.model_id}
     return fetch_value(connection, "count_waiting_chunks", values, FILE)
-
-
-def _of(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
 # Doing it ----------------------------------------------------------------------------------------
@@ -254,7 +245,7 @@ def list_jobs(
 ) -> list[Job]:
     """Return the jobs of a namespace: those due next first, dead ones last."""
     values = {
-        **_in(namespace),
+        **namespace.key,
         "kind": kind,
         "is_dead": None if status is None else status == "dead",
         "is_running": None if status in (None, "dead") else status == "running",
@@ -265,7 +256,7 @@ def list_jobs(
 
 def count_jobs(connection: Connection, namespace: Namespace) -> JobCounts:
     """Return how many jobs of the namespace wait, run and are dead."""
-    return fetch_one(connection, "count_jobs", _in(namespace), FILE, of=JobCounts)
+    return fetch_one(connection, "count_jobs", namespace.key, FILE, of=JobCounts)
 
 
 def retry_jobs(
@@ -275,7 +266,7 @@ def retry_jobs(
 
     Without ids it takes all dead jobs.
     """
-    values = {**_in(namespace), "job_ids": None if job_ids is None else list(job_ids)}
+    values = {**namespace.key, "job_ids": None if job_ids is None else list(job_ids)}
     return sorted(fetch_values(connection, "retry_jobs", values, FILE))
 
 
@@ -283,9 +274,5 @@ def drop_jobs(
     connection: Connection, namespace: Namespace, job_ids: Sequence[int] | None
 ) -> list[int]:
     """Delete jobs undone, all dead ones if no ids are given; return the ids of those deleted."""
-    values = {**_in(namespace), "job_ids": None if job_ids is None else list(job_ids)}
+    values = {**namespace.key, "job_ids": None if job_ids is None else list(job_ids)}
     return sorted(fetch_values(connection, "drop_jobs", values, FILE))
-
-
-def _in(namespace: Namespace) -> dict[str, Any]:
-    return {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}

@@ -49,8 +49,7 @@ def write_once(
     Raises ConflictError for a key that belongs to another write.
     """
     values: dict[str, Any] = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
+        **namespace.key,
         # Hashed with the users: no user can find out, or take first, a key of another one.
         "key_hash": sha256(json.dumps([key.key, *sorted({*user_ids})]).encode()).digest(),
         "asked_hash": key.request_hash,

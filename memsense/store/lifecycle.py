@@ -1,7 +1,7 @@
 """Later changes of a stored chunk: it is forgotten, archived, restored, promoted or rated."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_values
@@ -14,10 +14,6 @@ from memsense.store.past import keep_past
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.store.sessions import unmark_session
 from memsense.types import Chunk, ChunkDraft, Status
-
-
-def _key(place: ChunkPlace) -> dict[str, Any]:
-    return {"tenant_id": place.scope.tenant_id, "scope_id": place.scope.scope_id}
 
 
 class _Covered(NamedTuple):
@@ -35,7 +31,7 @@ def _covered(connection: Connection, place: ChunkPlace) -> list[_Covered]:
     """
     itself = [_Covered(place.chunk_id, place.status, place.chunk_id)]
     values = {
-        **_key(place),
+        **place.scope.key,
         "session_id": place.session_id,
         "ordinal": place.ordinal,
         "last_ordinal": place.last_ordinal,
@@ -51,7 +47,7 @@ def _find_said_again(
     connection: Connection, place: ChunkPlace, chunk_ids: Sequence[int]
 ) -> set[int]:
     """Return those of the turns that would be stored twice if none of them were forgotten."""
-    values = {**_key(place), "chunk_ids": list(chunk_ids), "window_seconds": DEDUP_SECONDS}
+    values = {**place.scope.key, "chunk_ids": list(chunk_ids), "window_seconds": DEDUP_SECONDS}
     return set(fetch_values(connection, "find_said_again", values))
 
 
@@ -84,7 +80,7 @@ def retire(
         connection, place.scope, [item.chunk_id for item in changed if item.status == "active"]
     )
     chunk_ids = [item.chunk_id for item in changed]
-    execute(connection, "set_status", {**_key(place), "chunk_ids": chunk_ids, "status": status})
+    execute(connection, "set_status", {**place.scope.key, "chunk_ids": chunk_ids, "status": status})
     detail = {"reason": reason} if reason else {}
     # The turns that go along name the session chunk in their history: restoring it restores these.
     with_place = [
@@ -155,7 +151,7 @@ def restore(
     for chunk_id, draft in drafts:
         keep_past(connection, scope, [chunk_id])
         terms = {**writes.index_terms(draft), "language": scope.language, "chunk_id": chunk_id}
-        execute(connection, "reactivate", {**_key(place), **terms})
+        execute(connection, "reactivate", {**place.scope.key, **terms})
         writes.count_statistics(connection, scope, [chunk_id], sign=1)
         for follower in scope.followers:
             follower.chunks_restored(connection, scope, [chunk_id])
@@ -175,7 +171,7 @@ def change_memory_score(connection: Connection, place: ChunkPlace, change: float
     """
     chunk_ids = sorted({place.chunk_id, *(item.chunk_id for item in _covered(connection, place))})
     keep_past(connection, place.scope, chunk_ids)
-    values = {**_key(place), "chunk_ids": chunk_ids, "change": change}
+    values = {**place.scope.key, "chunk_ids": chunk_ids, "change": change}
     scores = dict(fetch_all(connection, "change_memory_score", values))
     kind = "promoted" if change > 0 else "demoted"
     detail = {"change": change}

@@ -51,12 +51,7 @@ class Selected:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that every statement of this module takes."""
-        return {
-            **self.values,
-            "tenant_id": self.namespace.tenant_id,
-            "namespace": self.namespace.name,
-            "user_id": self.user_id,
-        }
+        return {**self.values, **self.namespace.key, "user_id": self.user_id}
 
 
 def list_chunks(
@@ -173,11 +168,7 @@ def after_session(session: SessionSummary) -> AfterSession:
 
 def count_by_day(connection: Connection, namespace: Namespace, since: datetime) -> list[DayCount]:
     """Return how many exchanges were stored on each day since then, latest first."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "since": since,
-    }
+    values = {**namespace.key, "since": since}
     return fetch_all(connection, "count_by_day", values, FILE, of=DayCount)
 
 

@@ -62,12 +62,8 @@ class KnownModel:
         )
 
 
-def _key(namespace: Namespace) -> dict[str, Any]:
-    return {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-
-
 def _of(namespace: Namespace, model: EmbeddingModel) -> dict[str, Any]:
-    return {**_key(namespace), "model_id": model.model_id}
+    return {**namespace.key, "model_id": model.model_id}
 
 
 def _with_texts(name: str) -> Any:
@@ -76,7 +72,7 @@ def _with_texts(name: str) -> Any:
 
 def list_models(connection: Connection, namespace: Namespace) -> list[KnownModel]:
     """Return the namespace's models, the one in use first."""
-    return fetch_all(connection, "list_models", _key(namespace), FILE, of=KnownModel)
+    return fetch_all(connection, "list_models", namespace.key, FILE, of=KnownModel)
 
 
 def keep_model(
@@ -89,7 +85,7 @@ def keep_model(
     embedder_in_use: Mapping[str, JsonValue],
 ) -> EmbeddingModel:
     """Let every write from now on make vectors of this model too."""
-    key = _key(namespace)
+    key = namespace.key
     # Waits for writes that have begun in new memories: filling the model in afterwards
     # sees every memory that was made without it.
     execute(connection, "lock_for_reindex", key, "reindex.sql")
@@ -114,7 +110,7 @@ def count_vectors(connection: Connection, namespace: Namespace, model: Embedding
 
 def count_unindexed(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
     """Return how many indexed memories lack an HNSW index of the model's vectors."""
-    scope_ids = fetch_values(connection, "list_indexed_memories", _key(namespace), FILE)
+    scope_ids = fetch_values(connection, "list_indexed_memories", namespace.key, FILE)
     values = {
         "scope_ids": scope_ids,
         "model_id": model.model_id,
@@ -126,7 +122,7 @@ def count_unindexed(connection: Connection, namespace: Namespace, model: Embeddi
 def use_model(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> Namespace:
     """Switch searches to a model of the namespace; the model that they leave stays too."""
     # The lock of all changes of a namespace, so that no other one is lost.
-    execute(connection, "lock_namespace", _key(namespace), "settings.sql")
+    execute(connection, "lock_namespace", namespace.key, "settings.sql")
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     before = present.in_use
     if before is None or before.model_id == model.model_id:
@@ -190,8 +186,7 @@ def _list_lacking(
     if locks:
         lock_memory(connection, scope)
     values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
+        **scope.key,
         "model_id": scope.model_id,
         "tokens": tokens,
         "after": after,
@@ -203,8 +198,7 @@ def _list_lacking(
 
 def _list_memories(pool: Pool, namespace: Namespace) -> list[int]:
     """Return the scopes of the namespace."""
-    key = _key(namespace)
-    return run_read(pool, lambda it: fetch_values(it, "list_memories", key, FILE))
+    return run_read(pool, lambda it: fetch_values(it, "list_memories", namespace.key, FILE))
 
 
 def enqueue_memories(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> None:
@@ -237,13 +231,13 @@ def begin_dropping(connection: Connection, namespace: Namespace, model: Embeddin
 
     Raises InvalidInputError for the model in use.
     """
-    execute(connection, "lock_namespace", _key(namespace), "settings.sql")
+    execute(connection, "lock_namespace", namespace.key, "settings.sql")
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     if present.model_id == model.model_id:
         raise InvalidInputError(f"searches use {model}: switch to another model first")
     execute(connection, "begin_dropping", _of(namespace, model), FILE)
     execute(connection, "delete_jobs_of_model", _of(namespace, model), FILE)
-    execute(connection, "raise_version", _key(namespace), "settings.sql")
+    execute(connection, "raise_version", namespace.key, "settings.sql")
 
 
 def drop_vectors(pool: Pool, namespace: Namespace, model: EmbeddingModel) -> int:

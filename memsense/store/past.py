@@ -6,7 +6,6 @@ Only for namespaces whose setting `history` is on.
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
@@ -33,7 +32,7 @@ def keep_past(
 ) -> None:
     """Store the chunks as they are before they change, with `vectors` their vectors too."""
     if scope.history and chunk_ids:
-        values = {**_key(scope), "chunk_ids": list(chunk_ids), "with_vectors": vectors}
+        values = {**scope.key, "chunk_ids": list(chunk_ids), "with_vectors": vectors}
         execute(connection, "keep_past", values, FILE)
 
 
@@ -41,7 +40,7 @@ def keep_retired(connection: Connection, scope: Scope, drafts: Sequence[ChunkDra
     """Record that nothing was active where these drafts are written over retired chunks."""
     if scope.history:
         values = {
-            **_key(scope),
+            **scope.key,
             "session_ids": [draft.session_id for draft in drafts],
             "granularities": [draft.granularity for draft in drafts],
             "ordinals": [draft.ordinal for draft in drafts],
@@ -53,12 +52,12 @@ def keep_retired(connection: Connection, scope: Scope, drafts: Sequence[ChunkDra
 def scrub_past(connection: Connection, scope: Scope, session_id: str) -> None:
     """Remove from the past of a session's other chunks the text that is being erased."""
     rows = fetch_all(
-        connection, "fetch_scrubbed_past", {**_key(scope), "session_id": session_id}, FILE
+        connection, "fetch_scrubbed_past", {**scope.key, "session_id": session_id}, FILE
     )
     if rows:
         chunk_ids, past_ids, are_sessions, chunks = zip(*rows, strict=True)
         values = {
-            **_key(scope),
+            **scope.key,
             "chunk_ids": list(chunk_ids),
             "past_ids": list(past_ids),
             "are_sessions": list(are_sessions),
@@ -67,14 +66,9 @@ def scrub_past(connection: Connection, scope: Scope, session_id: str) -> None:
         execute(connection, "write_scrubbed_past", values, FILE)
 
 
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-
-
 def fetch_kept_since(connection: Connection, namespace: Namespace) -> datetime | None:
     """Return since when the namespace has kept its past, or None if it doesn't."""
-    values = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    return find_value(connection, "fetch_kept_since", values, FILE)
+    return find_value(connection, "fetch_kept_since", namespace.key, FILE)
 
 
 def find_scope_then(

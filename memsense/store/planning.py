@@ -1,20 +1,61 @@
 """The plan of a write: what of a draft is new, what replaces a stored exchange, what is known."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_all
+from memsense.db.rows import execute, fetch_all, fetch_value
 from memsense.draft.chunking import DEDUP_SECONDS, format_ledger_key
 from memsense.draft.expiry import has_expired
 from memsense.store import rows
-from memsense.store.awaiting import check_awaiting
 from memsense.store.scopes import Namespace, Scope, find_scope
-from memsense.types import ExchangeDraft, SessionDraft
+from memsense.types import Chunk, Completion, ExchangeDraft, SessionDraft
+
+ADDED = "api:add"
+"""The source of what `add` stores. An exchange from a log grows through its log instead."""
+
+
+class OutdatedDraftError(Exception):
+    """A draft completes an exchange that has changed since: the caller makes a new draft."""
+
+
+def find_awaiting(
+    connection: Connection, namespace: Namespace, draft: SessionDraft
+) -> Sequence[Chunk]:
+    """Return the parts of the last exchange of the draft's session if it was added, is active and
+    has no answer; else nothing.
+    """
+    values = {**namespace.key, "user_id": draft.user_id, "session_id": draft.session_id}
+    last = fetch_all(connection, "find_awaiting", values, of=Chunk)
+    # A long exchange is stored in parts; every one of them must still wait.
+    is_awaiting = all(
+        chunk.source == ADDED
+        and chunk.status == "active"
+        and chunk.user_text
+        and not chunk.assistant_text
+        for chunk in last
+    )
+    return last if is_awaiting else []
+
+
+def check_awaiting(
+    connection: Connection, scope: Scope, session_id: str, completion: Completion
+) -> None:
+    """Raise OutdatedDraftError unless the exchange is still the last and has no answer yet."""
+    values = {
+        **scope.key,
+        "session_id": session_id,
+        "ordinal": completion.ordinal,
+        "chunk_ids": list(completion.chunk_ids),
+        "user_text": completion.user_text,
+    }
+    # Its answer may have come, or its session gone on, since the draft was made.
+    if not fetch_value(connection, "still_awaits", values):
+        raise OutdatedDraftError
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STRETCH = timedelta(seconds=DEDUP_SECONDS)
@@ -34,10 +75,6 @@ class Plan:
     touched: set[int] = field(default_factory=set[int])
     known_ids: list[int] = field(default_factory=list[int])
     repeated: int = 0
-
-
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
 def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
@@ -61,7 +98,7 @@ def read_ledger(
     connection: Connection, scope: Scope, draft: SessionDraft
 ) -> dict[str, tuple[str, int]]:
     """Return content hash and ordinal of every message that this format has brought, by its key."""
-    values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
+    values = {**scope.key, "session_id": draft.session_id, "format": draft.format}
     return {
         key: (content_hash, ordinal)
         for key, content_hash, ordinal in fetch_all(connection, "fetch_ledger", values)
@@ -121,7 +158,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
     # An exchange that completes another is known by its answer as well: it may have come before.
     firsts += [(position, item.completes.answer) for position, item in numbered if item.completes]
     values = {
-        **_key(scope),
+        **scope.key,
         "session_id": draft.session_id,
         "content_hashes": [chunk.content_hash for _, chunk in firsts],
         "occurred": [chunk.occurred_at for _, chunk in firsts],
@@ -131,7 +168,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
     rows_of_repeats = fetch_all(connection, "find_repeats", values)
     # An expired text does not keep out the same text that is added again.
     if expired := [chunk_id for _, chunk_id, is_expired in rows_of_repeats if is_expired]:
-        execute(connection, "set_aside", {**_key(scope), "chunk_ids": expired})
+        execute(connection, "set_aside", {**scope.key, "chunk_ids": expired})
     repeats: list[tuple[int, int]] = [
         (firsts[position - 1][0], chunk_id)
         for position, chunk_id, is_expired in rows_of_repeats

@@ -34,11 +34,7 @@ class Project:
 
 
 def _key(namespace: Namespace, name: str | None = None) -> dict[str, Any]:
-    return {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "name": name,
-    }
+    return {**namespace.key, "name": name}
 
 
 def list_projects(

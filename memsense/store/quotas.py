@@ -32,7 +32,7 @@ def keep_quota(
     quota = scope.quota
     if quota is None:
         return
-    key = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "quota": quota.limit}
+    key = {**scope.key, "quota": quota.limit}
     # Sessions stored as a whole have session chunks and no exchanges, so either kind is limited.
     excess: list[tuple[str, int]] = fetch_all(connection, "find_excess", key)
     if excess and quota.archives:

@@ -38,10 +38,6 @@ class Past(NamedTuple):
 NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 
 
-def _key(namespace: Namespace) -> dict[str, Any]:
-    return {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-
-
 def fetch_chunks(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
@@ -308,7 +304,7 @@ def fetch_history(
     connection: Connection, namespace: Namespace, chunk_id: int
 ) -> list[Event] | None:
     """Return the events of a chunk, oldest first; None for a chunk outside this namespace."""
-    key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
+    key = {**namespace.key, "chunk_id": chunk_id}
     scope_id = find_value(connection, "find_scope_of_chunk", key)
     if scope_id is None:
         return None
@@ -323,7 +319,7 @@ def fetch_known_names(
 
     `kinds` are the kinds to return: "user", "session", "agent", "tag".
     """
-    values = {**_key(namespace), "user_id": user_id, "wanted": list(kinds)}
+    values = {**namespace.key, "user_id": user_id, "wanted": list(kinds)}
     rows: list[tuple[list[str], ...]] = fetch_all(connection, "fetch_known_names", values)
     return dict(zip(("user", "session", "agent", "tag"), rows[0], strict=True))
 
@@ -339,5 +335,5 @@ def fetch_statistics(
     """Return what each user's memory of the namespace holds, by user; a page of `limit` users
     behind `after`.
     """
-    values = {**_key(namespace), "user_id": user_id, "after_user": after, "limit": limit}
+    values = {**namespace.key, "user_id": user_id, "after_user": after, "limit": limit}
     return fetch_all(connection, "fetch_statistics", values, of=ScopeStatistics)

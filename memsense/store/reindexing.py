@@ -59,7 +59,7 @@ def reindex(
     """
     if language is not None:
         check_language(connection, language)
-    key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
+    key = namespace.key
     # The namespace first, which no new user can join from then on, then its scopes in the order of
     # their numbers, as every write locks them: no write that began before is missed.
     execute(connection, "lock_for_reindex", key, FILE)

@@ -60,7 +60,7 @@ def read_session_chunks(
     connection: Connection, scope: Scope, session_id: str
 ) -> list[StoredSessionChunk]:
     """Return the session chunks of a session, of any status, in order."""
-    values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}
+    values = {**scope.key, "session_id": session_id}
     return [
         StoredSessionChunk(
             row[0],
@@ -94,8 +94,7 @@ def relink(connection: Connection, scope: Scope, chunk_id: int, link: Link) -> N
         connection,
         "relink_turn",
         {
-            "tenant_id": scope.tenant_id,
-            "scope_id": scope.scope_id,
+            **scope.key,
             "language": scope.language,
             "chunk_id": chunk_id,
             "next_user_text": link.next_user_text,

@@ -48,6 +48,12 @@ class Namespace:
     profiles: Mapping[str, Mapping[str, Any]]
 
     @property
+    def key(self) -> dict[str, Any]:
+        """The namespace as values of a statement."""
+        ids = {"tenant_id": self.tenant_id, "namespace_id": self.namespace_id}
+        return {**ids, "namespace": self.name}
+
+    @property
     def in_use(self) -> EmbeddingModel | None:
         """The model that it is searched with, None before anything was embedded."""
         return None if self.model_id is None else self.models[0]
@@ -83,6 +89,11 @@ class Scope:
     history: bool = False
     quota: Quota | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """The scope as values of a statement."""
+        return {"tenant_id": self.tenant_id, "scope_id": self.scope_id}
 
     @property
     def model_id(self) -> int | None:
@@ -287,11 +298,7 @@ def lock_scope(
     followers: Sequence[Follower] = (),
 ) -> Scope:
     """Return the user's scope, created if new, locked until the transaction ends."""
-    key = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
-        "user_id": user_id,
-    }
+    key = {**namespace.key, "user_id": user_id}
     # Every write takes this lock first, so that a memory's statistics and ordinals never race.
     scope_id = find_value(connection, "lock_scope", key)
     if scope_id is None:
@@ -306,7 +313,7 @@ def _locked_scope(
     """Return the scope with the namespace's language, models and settings as they are now."""
     # Read again under the lock, for they change while a writer waits for it: re-indexing takes all
     # scopes' locks, and a new model is filled in under each scope's.
-    key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
+    key = namespace.key
     language, model_id, now, other_ids, settings = fetch_one(connection, "fetch_writing", key)
     model_ids = [model.model_id for model in namespace.models]
     if (model_ids[0] if model_ids else None) != model_id or {model_id, *other_ids} - {None} != set(
@@ -401,7 +408,7 @@ def find_chunk_scope(
     """Lock the scope of a chunk and return its place; raise NotFoundError outside this
     namespace.
     """
-    key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
+    key = {**namespace.key, "chunk_id": chunk_id}
     row = find_one(connection, "lock_chunk", key)
     if row is None:
         raise NotFoundError(f"no chunk {chunk_id} in namespace {namespace.name!r}")

@@ -27,23 +27,19 @@ class MarkedSession:
 
 def mark_session(connection: Connection, scope: Scope, session_id: str) -> None:
     """Mark the session for new session chunks; a second mark changes nothing."""
-    execute(connection, "mark_session", _key(scope, session_id), FILE)
+    execute(connection, "mark_session", {**scope.key, "session_id": session_id}, FILE)
 
 
 def unmark_session(connection: Connection, scope: Scope, session_id: str) -> bool:
     """Remove the mark; return False if there was none."""
-    return execute(connection, "unmark_session", _key(scope, session_id), FILE) > 0
+    return execute(connection, "unmark_session", {**scope.key, "session_id": session_id}, FILE) > 0
 
 
 def list_marked(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[MarkedSession]:
     """Return the marked sessions of a user, or of all users of the namespace."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "user_id": user_id,
-    }
+    values = {**namespace.key, "user_id": user_id}
     return fetch_all(connection, "list_marked_sessions", values, FILE, of=MarkedSession)
 
 
@@ -60,7 +56,3 @@ def session_texts(
     stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, FILE)}
     chunks = build_session_chunks(marked.session_id, turns)
     return [ChunkTexts.of(chunk) for chunk in chunks if chunk.session_text not in stored]
-
-
-def _key(scope: Scope, session_id: str) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}

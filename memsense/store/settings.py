@@ -68,13 +68,9 @@ class RecordedChange:
     changed_at: datetime
 
 
-def _key(namespace: Namespace) -> dict[str, Any]:
-    return {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-
-
 def lock_settings(connection: Connection, namespace: Namespace) -> Namespace:
     """Return the namespace as it is now, its settings locked until the transaction ends."""
-    execute(connection, "lock_namespace", _key(namespace), FILE)
+    execute(connection, "lock_namespace", namespace.key, FILE)
     return fetch_namespace(connection, namespace.tenant_id, namespace.name)
 
 
@@ -83,10 +79,10 @@ def write_changes(
 ) -> int:
     """Write the changes and record them, under `lock_settings`; return the new version."""
     # A new version tells every process that its copy of the namespace is outdated.
-    version: int = fetch_value(connection, "raise_version", _key(namespace), FILE)
+    version: int = fetch_value(connection, "raise_version", namespace.key, FILE)
     for change in changes:
         values = {
-            **_key(namespace),
+            **namespace.key,
             "version": version,
             "kind": change.kind,
             "name": change.name,
@@ -103,15 +99,15 @@ def write_changes(
 
 def fetch_settings(connection: Connection, namespace: Namespace) -> list[StoredSetting]:
     """Return the settings of the namespace, by name."""
-    return fetch_all(connection, "fetch_settings", _key(namespace), FILE, of=StoredSetting)
+    return fetch_all(connection, "fetch_settings", namespace.key, FILE, of=StoredSetting)
 
 
 def fetch_profiles(connection: Connection, namespace: Namespace) -> list[StoredProfile]:
     """Return the stored profiles of the namespace, by name."""
-    return fetch_all(connection, "fetch_profiles", _key(namespace), FILE, of=StoredProfile)
+    return fetch_all(connection, "fetch_profiles", namespace.key, FILE, of=StoredProfile)
 
 
 def fetch_changes(connection: Connection, namespace: Namespace, limit: int) -> list[RecordedChange]:
     """Return the latest entries of the namespace's history, newest first."""
-    values = {**_key(namespace), "limit": limit}
+    values = {**namespace.key, "limit": limit}
     return fetch_all(connection, "fetch_changes", values, FILE, of=RecordedChange)

@@ -54,12 +54,7 @@ def find_pairs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -
 
     They need vectors of the scope's first model.
     """
-    values = {
-        **_key(scope),
-        "model_id": scope.model_id,
-        "chunk_ids": list(chunk_ids),
-        **_LIMITS,
-    }
+    values = {**scope.key, "model_id": scope.model_id, "chunk_ids": list(chunk_ids), **_LIMITS}
     statement = fill(
         "find_related",
         FILE,
@@ -98,7 +93,7 @@ def link_memory(connection: Connection, scope: Scope) -> int:
     """
     if not scope.models:
         return 0
-    exchanges = fetch_all(connection, "list_linkable", _key(scope), FILE)
+    exchanges = fetch_all(connection, "list_linkable", scope.key, FILE)
     chunk_ids = [chunk_id for chunk_id, _ in exchanges]
     linked = {chunk_id for chunk_id, is_linked in exchanges if is_linked}
     links = _find_links(connection, scope, chunk_ids)
@@ -123,7 +118,7 @@ def _store_links(connection: Connection, scope: Scope, links: Mapping[int, Link]
     if not links:
         return 0
     values = {
-        **_key(scope),
+        **scope.key,
         "chunk_ids": list(links),
         "older_ids": [link.older for link in links.values()],
         "reasons": [link.reason for link in links.values()],
@@ -136,7 +131,7 @@ def _store_links(connection: Connection, scope: Scope, links: Mapping[int, Link]
 
 def unlink_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Delete the links of exchanges that change or leave; what they superseded is current again."""
-    values = {**_key(scope), "chunk_ids": list(chunk_ids)}
+    values = {**scope.key, "chunk_ids": list(chunk_ids)}
     deleted = fetch_all(connection, "delete_supersessions", values, FILE)
     standing = [link for link in deleted if link[0] not in chunk_ids]
     _record(connection, scope, "reinstated", standing)
@@ -150,13 +145,7 @@ def _record(
         if strength > PLAIN:
             detail = {"by": chunk_id, "reason": reason}
             values = {"chunk_ids": [older_id], "kind": kind, "detail": Jsonb(detail)}
-            execute(
-                connection, "insert_events", {**_key(scope), **values, "actor": current_actor()}
-            )
-
-
-def _key(scope: Scope) -> dict[str, int]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
+            execute(connection, "insert_events", {**scope.key, **values, "actor": current_actor()})
 
 
 def list_supersessions(
@@ -177,8 +166,7 @@ def list_supersessions(
         is_older_shown=is_shown("l.older_id"),
     )
     values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace_id": namespace.namespace_id,
+        **namespace.key,
         "user_id": user_id,
         "chunk_ids": list(chunk_ids),
         "least_strength": PLAIN,

@@ -34,8 +34,7 @@ def put_tokens(
         return 0
     # Little-endian on every machine: other processes read these bytes.
     values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
+        **scope.key,
         "model_id": model.model_id,
         "chunk_ids": [chunk_id for chunk_id, _, _ in rows],
         "user_pieces": [user_pieces for _, user_pieces, _ in rows],
@@ -48,16 +47,12 @@ def put_tokens(
 
 def delete_tokens(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Delete the tokens of chunks that change or are deleted."""
-    values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
-        "chunk_ids": list(chunk_ids),
-    }
+    values = {**scope.key, "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_tokens", values, FILE)
 
 
 def lock_memory(connection: Connection, scope: Scope) -> dict[str, int]:
     """Lock a memory as every write does; return its key."""
-    key = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
+    key = {**scope.key}
     fetch_value(connection, "lock_memory", key, FILE)
     return key

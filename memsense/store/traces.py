@@ -221,11 +221,7 @@ def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidat
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:
     """Return a trace of this namespace with its candidates, None if there is none of that id."""
-    key = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "trace_id": trace_id,
-    }
+    key = {**namespace.key, "trace_id": trace_id}
     candidates = fetch_all(connection, "fetch_candidates", key, FILE, of=TraceCandidate)
     trace = find_one(connection, "fetch_trace", key, FILE, of=Trace)
     if trace is None:
@@ -249,8 +245,7 @@ def list_traces(
     """
     behind_at, behind_id = behind or (None, None)
     values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
+        **namespace.key,
         "user_id": user_id,
         "limit": limit,
         "empty": empty,
@@ -265,21 +260,13 @@ def fetch_trace_statistics(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> TraceStatistics:
     """Return how many searches are recorded, and how long they took."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "user_id": user_id,
-    }
+    values = {**namespace.key, "user_id": user_id}
     return fetch_one(connection, "fetch_trace_statistics", values, FILE, of=TraceStatistics)
 
 
 def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -> int:
     """Delete the namespace's traces that are older than `days`; return how many."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "seconds": 86400 * days,
-    }
+    values = {**namespace.key, "seconds": 86400 * days}
     execute(connection, "prune_candidates", values, FILE)
     return execute(connection, "prune_traces", values, FILE)
 

@@ -129,11 +129,7 @@ def draft_update(
     if has_expired(chunk.expires_at, place.scope.now):
         raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange again")
     # An update keeps what the exchange is recognised by: its log, read again, leaves it alone.
-    key = {
-        "tenant_id": place.scope.tenant_id,
-        "scope_id": place.scope.scope_id,
-        "chunk_id": place.chunk_id,
-    }
+    key = {**place.scope.key, "chunk_id": place.chunk_id}
     content_hash, dedup_window = fetch_one(connection, "fetch_identity", key, FILE)
     values: dict[str, Any] = {
         item.name: getattr(chunk, item.name)
@@ -205,8 +201,7 @@ def write_update(
 def date_exchange(connection: Connection, place: ChunkPlace, expires_at: datetime | None) -> None:
     """Set the expiry of all parts of an exchange, which expire together."""
     values = {
-        "tenant_id": place.scope.tenant_id,
-        "scope_id": place.scope.scope_id,
+        **place.scope.key,
         "session_id": place.session_id,
         "ordinal": place.ordinal,
         "expires_at": expires_at,

@@ -52,8 +52,7 @@ def put_embeddings(connection: Connection, scope: Scope, embeddings: Iterable[Em
     if not rows:
         return False
     values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
+        **scope.key,
         "model_id": scope.model_id,
         "chunk_ids": [item.chunk_id for item in rows],
         "previous_chunk_ids": [item.previous for item in rows],
@@ -175,12 +174,7 @@ def fetch_unembedded(
     connection: Connection, scope: Scope, chunk_ids: Sequence[int]
 ) -> list[Unembedded]:
     """Return those of the chunks that are active, with what each lacks."""
-    values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
-        "model_id": scope.model_id,
-        "chunk_ids": list(chunk_ids),
-    }
+    values = {**scope.key, "model_id": scope.model_id, "chunk_ids": list(chunk_ids)}
     return fetch_all(connection, "fetch_unembedded", values, FILE, of=Unembedded)
 
 

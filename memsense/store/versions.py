@@ -23,19 +23,11 @@ class Version:
 
 def keep_versions(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Store what these chunks say now, if the setting `history` of the namespace is on."""
-    values = {
-        "tenant_id": scope.tenant_id,
-        "scope_id": scope.scope_id,
-        "chunk_ids": list(chunk_ids),
-    }
+    values = {**scope.key, "chunk_ids": list(chunk_ids)}
     execute(connection, "keep_superseded", values, FILE)
 
 
 def list_versions(connection: Connection, namespace: Namespace, chunk_id: int) -> list[Version]:
     """Return the stored versions of a chunk, oldest first; none for a forgotten chunk."""
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "chunk_id": chunk_id,
-    }
+    values = {**namespace.key, "chunk_id": chunk_id}
     return fetch_all(connection, "list_superseded", values, FILE, of=Version)

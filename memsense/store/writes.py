@@ -72,11 +72,11 @@ def write_session(
     # What was stored before readers knew projects gets its project when its log is read again.
     projects = {ordinal: item.chunks[0].project for ordinal, item in plan.unchanged.items()}
     if any(projects.values()):
-        values = {**_key(scope), "session_id": draft.session_id}
+        values = {**scope.key, "session_id": draft.session_id}
         values |= {"ordinals": list(projects), "projects": list(projects.values())}
         execute(connection, "assign_projects", values)
     if draft.speakers:
-        values = {**_key(scope), "speakers": list(draft.speakers)}
+        values = {**scope.key, "speakers": list(draft.speakers)}
         execute(connection, "add_speakers", values)
     return SessionWrite(
         chunk_ids=[*plan.known_ids, *replaced, *appended],
@@ -93,13 +93,9 @@ def write_session(
 
 def find_session_kinds(connection: Connection, scope: Scope, session_id: str) -> tuple[bool, bool]:
     """Return whether the session has turns, and whether it has session chunks, of any status."""
-    values = {**_key(scope), "session_id": session_id}
+    values = {**scope.key, "session_id": session_id}
     has_turns, has_session_chunks = fetch_all(connection, "find_session_kinds", values)[0]
     return has_turns, has_session_chunks
-
-
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
 def _append(
@@ -107,7 +103,7 @@ def _append(
 ) -> list[int]:
     """Put the new exchanges behind the session's last one; return the ids of the new chunks."""
     # Inactive chunks count, and those that only the ledger knows: no place is used twice.
-    values = {**_key(scope), "session_id": draft.session_id}
+    values = {**scope.key, "session_id": draft.session_id}
     first: int = fetch_value(connection, "next_ordinal", values)
     placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
     turns = [chunk for exchange in placed for chunk in exchange.chunks]
@@ -137,7 +133,7 @@ def append_turns(
     event: str | None = None,
 ) -> list[int]:
     """Store turns in order behind the session's last one and link them; return their ids."""
-    key = {**_key(scope), "session_id": session_id}
+    key = {**scope.key, "session_id": session_id}
     latest = rows.read_turns(fetch_all(connection, "fetch_last_turns", key))
     before = latest[::-1]
     links = link_turns([*(item.turn for item in before), *map(Turn.of, turns)])
@@ -172,7 +168,7 @@ def insert_chunks(
         fields["facet_spans"] = [dict(span) for span in draft.facet_spans]
         fields["metadata"] = dict(draft.metadata)
         drafts_as_json.append({"position": position, **fields, **index_terms(draft)})
-    values = {**_key(scope), "language": scope.language, "drafts": Jsonb(drafts_as_json)}
+    values = {**scope.key, "language": scope.language, "drafts": Jsonb(drafts_as_json)}
     keep_retired(connection, scope, drafts)
     # By place, since the statement returns the chunks in no order, and the id of a chunk that stood
     # at the place before.
@@ -181,7 +177,7 @@ def insert_chunks(
         for chunk_id, granularity, ordinal, part in fetch_all(connection, "upsert_chunks", values)
     }
     chunk_ids = [ids[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
-    counted = {**_key(scope), "chunk_ids": chunk_ids, "sign": 1, **_event(event)}
+    counted = {**scope.key, "chunk_ids": chunk_ids, "sign": 1, **_event(event)}
     names = ["count_lexemes", "count_chunks", *(["insert_events"] if event else [])]
     execute_together(connection, names, counted)
     if any(draft.expires_at for draft in drafts):
@@ -224,7 +220,7 @@ def count_statistics(
     connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, sign: int
 ) -> None:
     """Add chunks to the scope's statistics (sign 1), or subtract them (-1) before they change."""
-    values = {**_key(scope), "chunk_ids": list(chunk_ids), "sign": sign}
+    values = {**scope.key, "chunk_ids": list(chunk_ids), "sign": sign}
     names = ["count_lexemes", "count_chunks", *(["drop_unused_lexemes"] if sign < 0 else [])]
     execute_together(connection, names, values)
 
@@ -242,7 +238,7 @@ def record_events(
     detail: Mapping[str, JsonValue] | None = None,
 ) -> None:
     """Append one event per chunk to its history."""
-    values = {**_key(scope), "chunk_ids": list(chunk_ids), **_event(kind, detail)}
+    values = {**scope.key, "chunk_ids": list(chunk_ids), **_event(kind, detail)}
     execute(connection, "insert_events", values)
 
 
@@ -261,7 +257,7 @@ def _record_messages(
     if not messages:
         return
     values = {
-        **_key(scope),
+        **scope.key,
         "session_id": draft.session_id,
         "format": draft.format,
         "message_keys": [key for key, _, _ in messages],
@@ -319,7 +315,7 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
     count_statistics(connection, scope, chunk_ids, sign=-1)
     for follower in scope.followers:
         follower.chunks_withdrawn(connection, scope, chunk_ids)
-    values = {**_key(scope), "chunk_ids": list(chunk_ids)}
+    values = {**scope.key, "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_embeddings", values)
     delete_tokens(connection, scope, chunk_ids)
     unlink_statements(connection, scope, chunk_ids)
@@ -332,7 +328,7 @@ def _replace(
     """Write changed exchanges over the stored ones; return the ids of the chunks written."""
     placed = [_place(exchange, ordinal) for ordinal, exchange in plan.replacing.items()]
     # The ledger first: it says which exchanges are left without a message.
-    session = {**_key(scope), "session_id": draft.session_id}
+    session = {**scope.key, "session_id": draft.session_id}
     renamed = {**session, "format": draft.format, "ordinals": list(plan.replacing)}
     execute(connection, "forget_messages", renamed)
     _record_messages(connection, scope, draft, placed)
@@ -366,7 +362,7 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
     """Delete chunks that a replacement left over; their history stays."""
     if chunk_ids:
         record_events(connection, scope, "removed", sorted(chunk_ids))
-        values = {**_key(scope), "chunk_ids": sorted(chunk_ids)}
+        values = {**scope.key, "chunk_ids": sorted(chunk_ids)}
         execute(connection, "delete_chunks", values)
 
 
@@ -399,11 +395,11 @@ def rebuild_session_chunks(
     connection: Connection, scope: Scope, session_id: str, embed: Embed
 ) -> None:
     """Make the session chunks anew from the session's active turns."""
-    key = {**_key(scope), "session_id": session_id}
+    key = {**scope.key, "session_id": session_id}
     turns = [item.turn for item in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
     leftover = _rebuild(connection, scope, session_id, turns, embed)
     if leftover:
-        values = {**_key(scope), "chunk_ids": leftover, "status": "deleted"}
+        values = {**scope.key, "chunk_ids": leftover, "status": "deleted"}
         execute(connection, "set_status", values)
         record_events(connection, scope, "deleted", leftover, {"reason": "its turns are gone"})
 
@@ -443,7 +439,7 @@ def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
 
 def relink_session(connection: Connection, scope: Scope, session_id: str) -> None:
     """Update context, next-user text and next-user vectors of a session's turns."""
-    key = {**_key(scope), "session_id": session_id}
+    key = {**scope.key, "session_id": session_id}
     turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
     links = link_turns([item.turn for item in turns])
     for item, link in zip(turns, links, strict=True):
@@ -451,7 +447,7 @@ def relink_session(connection: Connection, scope: Scope, session_id: str) -> Non
             rows.relink(connection, scope, item.chunk_id, link)
     chunk_ids = [item.chunk_id for item in turns]
     values = {
-        **_key(scope),
+        **scope.key,
         "chunk_ids": chunk_ids,
         "previous_chunk_ids": [None, *chunk_ids[:-1]] if chunk_ids else [],
     }

@@ -12,7 +12,6 @@ THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
 LAO = "\u0e81-\u0eba\u0ebb-\u0ece\u0edc-\u0edf"
 KHMER = "\u1780-\u17d3\u17dd"
 MYANMAR = "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
-UNSPACED = HAN_AND_KANA + THAI + LAO + KHMER + MYANMAR
 
 MOST_MARKS = 30
 """Limit of marks in a row that are put in order together, as in Unicode's stream-safe text

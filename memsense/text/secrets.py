@@ -60,14 +60,6 @@ def _is_mixed(value: str) -> bool:
     )
 
 
-def _is_authorization(value: str) -> bool:
-    return _is_token(value) and (_is_mixed(value) or len(value) > _LONGEST_NAME)
-
-
-def _is_private_key(value: str) -> bool:
-    return _LINE_RUN.search(value) is not None
-
-
 _PLACEHOLDER_IN_URL = frozenset({"password", "pass", "passwd", "pwd", "pw", "token", "secret"})
 
 
@@ -106,6 +98,8 @@ class Shape:
 _START, _END = r"(?<![A-Za-z0-9_])(?:", r")(?![A-Za-z0-9])"
 """Bounds of a key: the characters around it belong to no key."""
 
+_GITLAB_KINDS = tuple("pat dt rt cbt ptt ft imt agent oas soat ffct".split())
+
 KEYS: tuple[Shape, ...] = (
     # RFC 7468; OpenSSH's PROTOCOL.key; RFC 9580. In JSON, as Google's service accounts have it, the
     # line feeds are written as \n. One that is cut off is redacted as far as its lines go.
@@ -117,7 +111,7 @@ KEYS: tuple[Shape, ...] = (
             r"(?P<value>(?:[^-]|-(?!----))*+(?=-----END )"
             r"|(?:\s|\\[nr])*+(?:[A-Za-z0-9+/]{40,}+=*+(?:\s|\\[nr])*+)++)"
         ),
-        _is_private_key,
+        lambda value: _LINE_RUN.search(value) is not None,
     ),
     # age-encryption.org/v1
     Shape(
@@ -145,24 +139,8 @@ KEYS: tuple[Shape, ...] = (
     # docs.gitlab.com/security/tokens, "token prefixes"
     Shape(
         "gitlab-token",
-        (
-            "glpat-",
-            "gldt-",
-            "glrt-",
-            "glcbt-",
-            "glptt-",
-            "glft-",
-            "glimt-",
-            "glagent-",
-            "gloas-",
-            "glsoat-",
-            "glffct-",
-        ),
-        re.compile(
-            _START
-            + (r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_.-]{20,300}")
-            + _END
-        ),
+        tuple(f"gl{kind}-" for kind in _GITLAB_KINDS),
+        re.compile(f"{_START}gl(?:{'|'.join(_GITLAB_KINDS)})-" + r"[A-Za-z0-9_.-]{20,300}" + _END),
     ),
     # docs.anthropic.com/en/api; platform.openai.com/docs/api-reference/authentication; others that
     # speak OpenAI's protocol took over its prefix
@@ -351,7 +329,7 @@ KEYS: tuple[Shape, ...] = (
             r"(?i:\b(?:bearer|basic|authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:token|apikey)?))\s{1,3}[\"']?"
             r"(?P<value>[A-Za-z0-9._~+/-]{16,4000}={0,2})"
         ),
-        _is_authorization,
+        lambda value: _is_token(value) and (_is_mixed(value) or len(value) > _LONGEST_NAME),
     ),
 )
 """Keys by their own shape, all at least SHORTEST_TOKEN long without a blank."""

@@ -23,7 +23,7 @@ from nodes import find_port
 from servers import TestServer
 
 from memsense.config import Settings
-from memsense.db import open_pool, run_transaction
+from memsense.db import Pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.doctor.checkup import check_up
 
@@ -151,7 +151,7 @@ def test_a_transaction_runs_again_if_nodes_are_killed(
     )
     with (
         ThreadPoolExecutor(1) as threads,
-        open_pool(database_url, min_size=1, max_size=1, timeout=60) as pool,
+        Pool(database_url, min_size=1, max_size=1, timeout=60) as pool,
     ):
 
         def create(connection: Connection) -> None:

@@ -18,7 +18,7 @@ import pytest
 from invariants import assert_whole
 
 from memsense import MemSense
-from memsense.db import open_pool, run_transaction
+from memsense.db import Pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
 from memsense.errors import ConnectionFailedError, OutcomeUnknownError
@@ -197,7 +197,7 @@ def test_what_was_rolled_back_unheard_is_run_again(open_memory: OpenMemory, data
         return "done"
 
     url = EmbeddedServer(data_dir).url
-    with open_pool(url, min_size=1, max_size=2, timeout=PATIENCE) as pool:
+    with Pool(url, min_size=1, max_size=2, timeout=PATIENCE) as pool:
         assert run_transaction(pool, work) == "done"
     with connect(data_dir) as connection:
         assert connection.execute("SELECT count(*) FROM public.witness").fetchone() == (1,)
@@ -226,7 +226,7 @@ def test_after_a_crash_nobody_trusts_the_number_of_a_transaction(
         return "done"
 
     url = EmbeddedServer(data_dir).url
-    with open_pool(url, min_size=1, max_size=2, timeout=PATIENCE) as pool:
+    with Pool(url, min_size=1, max_size=2, timeout=PATIENCE) as pool:
         if is_idempotent:
             assert run_transaction(pool, work, is_idempotent=True) == "done"
         else:
@@ -289,7 +289,7 @@ def test_an_outcome_that_nobody_can_tell_is_said(open_memory: OpenMemory, data_d
 
     url = EmbeddedServer(data_dir).url
     wait_for_nobody(data_dir)
-    with open_pool(url, min_size=1, max_size=2, timeout=2) as pool:  # which starts no server
+    with Pool(url, min_size=1, max_size=2, timeout=2) as pool:  # which starts no server
         with ThreadPoolExecutor(1) as calls:
             written = calls.submit(run_transaction, pool, work)
             while not tries:

@@ -18,7 +18,7 @@ from memsense.errors import ConfigurationError
 from memsense.server import guards
 from memsense.server.app import create_app
 from memsense.server.options import ServerOptions
-from memsense.server.parity import OPERATIONS
+from tools.parity import OPERATIONS
 
 PROBLEM = {"type", "title", "status", "detail"}
 

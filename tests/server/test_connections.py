@@ -11,8 +11,8 @@ import uvicorn
 from serving import Serve, Served, add
 from waiting import wait_until
 
-from memsense.server import connections, guards
-from memsense.server.connections import QuickProtocol
+from memsense.server import guards, run
+from memsense.server.run import QuickProtocol
 
 SHORT = 0.3
 """Seconds that the server waits in these tests."""
@@ -71,7 +71,7 @@ def head(served: Served, length: int) -> bytes:
 def test_a_head_that_comes_too_slowly_ends_the_connection(
     served: Served, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", SHORT)
+    monkeypatch.setattr(run, "REQUEST_SECONDS", SHORT)
     with listening(served) as port, connect(port) as connection:
         connection.sendall(sent)
         if sent.endswith(b"X: "):
@@ -92,10 +92,10 @@ def test_a_head_without_end_closes_the_connection(served: Served) -> None:
         connection.sendall(b"GET /health/live HTTP/1.1\r\n")
         sent = 0
         with suppress(ConnectionError):
-            while sent < 100 * connections.LARGEST_HEAD:
+            while sent < 100 * run.LARGEST_HEAD:
                 connection.sendall(line)
                 sent += len(line)
-        assert sent < 100 * connections.LARGEST_HEAD
+        assert sent < 100 * run.LARGEST_HEAD
 
 
 def test_a_body_that_comes_too_slowly_is_told_so(

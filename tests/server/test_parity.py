@@ -1,6 +1,6 @@
 """HTTP has what Python has: the reference's table of routes is complete."""
 
-from memsense.server import parity
+from tools import parity
 
 
 def test_every_public_method_has_a_route_or_a_reason() -> None:

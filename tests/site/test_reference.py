@@ -17,8 +17,7 @@ from memsense.config import Settings
 from memsense.declaration import REQUIRED, parameters_of
 from memsense.mcp.tools import make_tools
 from memsense.search.profiles import PROFILES, Profile
-from memsense.server import parity
-from tools import reference
+from tools import parity, reference
 
 ROOT = Path(__file__).parents[2]
 ROOT_COMMAND: Any = typer.main.get_command(app.root)

@@ -17,7 +17,7 @@ from plans import explain_recall, walk
 from reference import lexemes_of, read_documents, score_bm25f
 
 from memsense import MemSense, Profile
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.search.hits import Hit
 from memsense.search.profiles import BALANCED, PROFILES
 from memsense.search.question import NO_WORDING, Wording, analyse_question
@@ -66,7 +66,7 @@ def boost_of(hit: Hit, name: str) -> tuple[float, float, str] | None:
 
 @pytest.fixture
 def recall_conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with closing(pool), pool.connection() as conn:
         yield conn
 
@@ -436,7 +436,7 @@ def many(database_url: str, open_memory: OpenMemory, tmp_path: Path) -> str:
 def test_identifiers_and_required_quotations_are_looked_up_in_the_index(many: str) -> None:
     question = 'word1 "blue lantern" ABC-300'
     wording = Wording(required=["blue lantern"], identifiers=["abc-300"])
-    pool = open_pool(many, min_size=1, max_size=1, timeout=10)
+    pool = Pool(many, min_size=1, max_size=1, timeout=10)
     with closing(pool), pool.connection() as conn:
         plan = explain_recall(conn, ask(question, MUST.override(identifier_boost=1.0), wording))
     for name in ("CTE filtered", "CTE identifier_matches"):

@@ -17,8 +17,8 @@ from traced import fill
 
 from memsense import MemSense, load_settings
 from memsense.client.job_kinds import KINDS
-from memsense.db import migrate, open_pool
-from memsense.doctor import repairs, sizes
+from memsense.db import Pool, migrate
+from memsense.doctor import contents, sizes
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.checkup import check_up
 from memsense.doctor.findings import Expected, Finding, Report, make_report
@@ -49,7 +49,7 @@ def store(
     """Yield a filled store over a connection that memsense opened; tests are rolled back."""
     fill(memory, sessions=4)
     fill(memory, user_id="bob", sessions=2, mode="turn")
-    with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
+    with Pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
         with pool.connection() as connection:
             connection.execute("ANALYZE")
             with connection.transaction(force_rollback=True):
@@ -221,7 +221,7 @@ def test_stale_document_frequencies_are_found_and_repaired(store: psycopg.Connec
     findings = examine(store)
     assert {finding.check for finding in findings} == {"statistics"}
     assert len(findings) == 2
-    assert repairs.repair(store)
+    assert contents.repair(store)
     assert examine(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
 
@@ -230,14 +230,14 @@ def test_stale_counts_are_found_and_repaired(store: psycopg.Connection[Any]) -> 
     store.execute("UPDATE memsense.scope_statistics SET user_length = user_length + 7")
     findings = examine(store)
     assert {finding.check for finding in findings} == {"statistics"}
-    repairs.repair(store)
+    contents.repair(store)
     assert examine(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
 
 
 def test_repairing_a_healthy_store_changes_nothing(store: psycopg.Connection[Any]) -> None:
     before = (kept_statistics(store), kept_frequencies(store))
-    assert repairs.repair(store) == []
+    assert contents.repair(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == before
 
 
@@ -305,7 +305,7 @@ def test_leftovers_of_retired_chunks_are_found_and_repaired(
     store.execute("UPDATE memsense.chunks SET status = 'deleted' WHERE chunk_id = 1")
     findings = examine(store)
     assert {finding.check for finding in findings} == {"retired", "statistics"}
-    repairs.repair(store)
+    contents.repair(store)
     assert examine(store) == []
     assert store.execute("SELECT FROM memsense.embeddings WHERE chunk_id = 1").fetchall() == []
 

@@ -12,7 +12,7 @@ import pytest
 from plans import explain_recall, walk
 
 from memsense import MemSense
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.graph import route
 from memsense.graph.extraction import question_keys
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, Profile
@@ -66,7 +66,7 @@ def ask(
         optional=ask_optional(question, profile),
         **given,
     )
-    with open_pool(url, min_size=1, max_size=1, timeout=10) as pool, pool.connection() as conn:
+    with Pool(url, min_size=1, max_size=1, timeout=10) as pool, pool.connection() as conn:
         return request, run_recall(conn, request)[1]
 
 

@@ -9,7 +9,7 @@ from plans import explain_recall, walk
 from psycopg import sql
 
 from memsense import MemSense, load_settings
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
@@ -66,7 +66,7 @@ def namespace(memory: MemSense, connection: Connection) -> Namespace:
 
 @pytest.fixture
 def connection(database_url: str) -> Generator[Connection]:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool.connection() as opened:
         yield opened
         for (name,) in opened.execute(

@@ -24,7 +24,7 @@ from waiting import wait_until
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import Pool, open_pool, pool, run_read, run_transaction
+from memsense.db import Pool, pool, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.errors import (
     ConnectionFailedError,
@@ -95,7 +95,7 @@ def test_work_whose_connection_ends_is_done_again_on_another(database_url: str) 
         assert row is not None
         return row[0]
 
-    with open_pool(database_url, min_size=1, max_size=2, timeout=PATIENCE) as opened:
+    with Pool(database_url, min_size=1, max_size=2, timeout=PATIENCE) as opened:
         assert run_read(opened, work) == "answered"
         assert len(set(seen)) == len(seen) == 2
         seen.clear()
@@ -108,7 +108,7 @@ def test_a_connection_that_ends_every_time_is_an_error_in_the_end(database_url: 
         end_connections(database_url)
         connection.execute("SELECT 1")
 
-    with open_pool(database_url, min_size=1, max_size=2, timeout=PATIENCE) as opened:
+    with Pool(database_url, min_size=1, max_size=2, timeout=PATIENCE) as opened:
         with pytest.raises(ConnectionFailedError, match="connection failed"):
             run_read(opened, work)
 
@@ -117,7 +117,7 @@ def test_a_connection_that_was_idle_for_long_is_checked_before_use(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    with open_pool(database_url, min_size=1, max_size=1, timeout=PATIENCE) as opened:
+    with Pool(database_url, min_size=1, max_size=1, timeout=PATIENCE) as opened:
         with opened.connection() as connection:
             monkeypatch.setattr(connection, "execute", asked.append)
         with opened.connection():
@@ -181,7 +181,7 @@ def test_each_error_of_the_driver_keeps_its_meaning(
             sql.SQL("DO $$ BEGIN RAISE 'what happened' USING ERRCODE = {}; END $$").format(code)
         )
 
-    with open_pool(database_url, min_size=1, max_size=1, timeout=PATIENCE) as opened:
+    with Pool(database_url, min_size=1, max_size=1, timeout=PATIENCE) as opened:
         for run in (run_read, run_transaction):
             tries.clear()
             with pytest.raises(DatabaseError, match="what happened") as failed:
@@ -193,7 +193,7 @@ def test_each_error_of_the_driver_keeps_its_meaning(
 
 
 def test_timeouts_of_the_server_name_their_setting(database_url: str) -> None:
-    with open_pool(database_url, min_size=2, max_size=2, timeout=PATIENCE) as opened:
+    with Pool(database_url, min_size=2, max_size=2, timeout=PATIENCE) as opened:
 
         def sleep(connection: Connection) -> None:
             connection.execute("SET LOCAL statement_timeout = 50")
@@ -228,7 +228,7 @@ def test_a_deadlock_is_resolved_and_both_go_on(database_url: str) -> None:
 
         return run_transaction(opened, lock)
 
-    with open_pool(database_url, min_size=2, max_size=2, timeout=PATIENCE) as opened:
+    with Pool(database_url, min_size=2, max_size=2, timeout=PATIENCE) as opened:
         with ThreadPoolExecutor(2) as calls:
             done = [calls.submit(work, "one", (1, 2)), calls.submit(work, "two", (2, 1))]
             assert [item.result(PATIENCE) for item in done] == ["one", "two"]

@@ -11,7 +11,7 @@ from waiting import wait_for_lock
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import open_pool, transaction
+from memsense.db import Pool, transaction
 from memsense.errors import ConnectionFailedError
 
 OpenMemory = Callable[..., MemSense]
@@ -21,7 +21,7 @@ LOCK = "SELECT FROM memsense.scopes WHERE tenant_id = 1 AND user_id = 'ada' FOR 
 def test_an_exhausted_pool_waits_its_time_and_then_fails_naming_the_remedy(
     database_url: str,
 ) -> None:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=0.3)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=0.3)
     with pool, pool.connection():
         with (
             pytest.raises(ConnectionFailedError, match="MEMSENSE_POOL_MAX_SIZE"),
@@ -31,7 +31,7 @@ def test_an_exhausted_pool_waits_its_time_and_then_fails_naming_the_remedy(
 
 
 def test_a_call_that_waits_goes_on_when_a_connection_becomes_free(database_url: str) -> None:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=20)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=20)
     taken, got = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -49,7 +49,7 @@ def test_a_call_that_waits_goes_on_when_a_connection_becomes_free(database_url: 
 
 
 def test_a_pool_recovers_after_having_been_exhausted(database_url: str) -> None:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=0.2)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=0.2)
     with pool:
         with pool.connection(), pytest.raises(ConnectionFailedError), pool.connection():
             pass

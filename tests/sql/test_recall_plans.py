@@ -16,7 +16,7 @@ from plans import Node, explain_recall, rows_read, walk
 from psycopg import sql
 
 from memsense import MemSense, Profile
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.draft.drafting import Annotations
 from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
 from memsense.search.recall.run import RecallRequest
@@ -128,7 +128,7 @@ def corpus_url(
 @pytest.fixture
 def corpus(corpus_url: str) -> Generator[psycopg.Connection]:
     """Yield a new connection, set up as recall's are."""
-    pool = open_pool(corpus_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(corpus_url, min_size=1, max_size=1, timeout=10)
     with closing(pool), pool.connection() as conn:
         yield conn
 

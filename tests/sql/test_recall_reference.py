@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from reference import Document, Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
 
 from memsense import MemSense, Profile
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.fusion import reciprocal_rank_fusion
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.run import RecallRequest, run_recall
-from memsense.search.recall.termcounts import MOST_CODED
+from tools.termcounts import MOST_CODED
 
 OpenMemory = Callable[..., MemSense]
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ def ask(question: str, profile: Profile) -> RecallRequest:
 
 @pytest.fixture
 def recall_conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with closing(pool), pool.connection() as conn:
         yield conn
 

@@ -11,7 +11,7 @@ from managed import Managed, open_managed
 from psycopg import sql
 
 from memsense import MemSense, load_settings
-from memsense.db import open_pool, run_transaction
+from memsense.db import Pool, run_transaction
 from memsense.db.migrate import make_roles, upgrade
 from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
@@ -220,7 +220,7 @@ def test_a_caller_s_transaction_needs_to_name_no_tenant(two: str) -> None:
 def test_a_pool_without_a_tenant_sees_nothing_as_the_app(two: str) -> None:
     chunks = as_sql("SELECT count(*) FROM memsense.chunks")
     with (
-        open_pool(as_app(two), min_size=1, max_size=1, timeout=10) as pool,
+        Pool(as_app(two), min_size=1, max_size=1, timeout=10) as pool,
         pool.connection() as connection,
     ):
         assert fetch_value(connection, chunks) == 0

@@ -18,7 +18,7 @@ from psycopg import sql
 from test_row_security import as_app, fill
 
 from memsense import MemSense, Settings
-from memsense.db import migrate, open_pool
+from memsense.db import Pool, migrate
 from memsense.db.seals import sign_tenant
 from memsense.errors import ConfigurationError
 
@@ -231,9 +231,7 @@ def test_a_wrong_key_shows_nothing_and_a_key_is_replaced_while_processes_run(
     sealed: Sealed,
 ) -> None:
     def count(key: str) -> int:
-        pool = open_pool(
-            as_app(sealed.url), min_size=1, max_size=1, timeout=9, tenant="a", seal_key=key
-        )
+        pool = Pool(as_app(sealed.url), min_size=1, max_size=1, timeout=9, tenant="a", seal_key=key)
         with pool, pool.connection() as connection, connection.transaction():
             token = sign_tenant(key, "a", sealed.ids["a"])
             connection.execute("SELECT set_config('memsense.token', %s, true)", [token])

@@ -17,7 +17,7 @@ from plans import Node, explain_recall, rows_read, walk
 from wire import counting_wire
 
 from memsense import MemSense
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.search import search as searching
 from memsense.search.recall.run import RecallRequest
 
@@ -155,7 +155,7 @@ def explained(
     with MemSense.open(stored_url, embedder=TokenHashingEmbedder(dimension=384)) as memory:
         memory.search(QUESTION, user_id="bob", **options)
     with (
-        closing(open_pool(stored_url, min_size=1, max_size=1, timeout=10)) as pool,
+        closing(Pool(stored_url, min_size=1, max_size=1, timeout=10)) as pool,
         pool.connection() as connection,
     ):
         yield explain_recall(connection, asked[-1])

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import connect, migrate, open_pool, run_transaction
+from memsense.db import Pool, connect, migrate, run_transaction
 from memsense.db.connection import check_server
 from memsense.doctor.checkup import check_up
 from memsense.errors import (
@@ -180,6 +180,6 @@ def test_a_lost_connection_is_known_by_its_state_whatever_the_driver_raises(
                 raise psycopg.DatabaseError("server closed the connection unexpectedly") from error
         return "done"
 
-    with open_pool(database_url, min_size=1, max_size=1, timeout=20) as pool:
+    with Pool(database_url, min_size=1, max_size=1, timeout=20) as pool:
         assert run_transaction(pool, work) == "done"
     assert len(set(attempts)) == 2

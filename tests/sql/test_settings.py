@@ -19,7 +19,7 @@ from traced import fill
 from memsense import MemSense, Profile
 from memsense.actor import user_name
 from memsense.config import Settings
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.doctor.checkup import check_up
 from memsense.doctor.findings import Finding
 from memsense.errors import ConfigurationError, ConflictError, InvalidInputError, NotFoundError
@@ -258,7 +258,7 @@ def test_an_unusable_override_or_setting_is_refused_by_name(
 @pytest.fixture
 def corpus(filled: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:  # noqa: ARG001
     """Yield a connection set up as recall's are."""
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool, pool.connection() as connection:
         yield connection
 

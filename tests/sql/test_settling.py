@@ -12,7 +12,7 @@ from psycopg import sql
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.db.connection import Connection
 from memsense.db.migrate import downgrade, upgrade
 from memsense.doctor.checkup import check_up
@@ -58,7 +58,7 @@ def memory(open_memory: OpenMemory, settings: Settings, connection: Connection) 
 
 @pytest.fixture
 def connection(database_url: str) -> Generator[Connection]:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool.connection() as opened:
         yield opened
         for (name,) in opened.execute(

@@ -12,7 +12,7 @@ from waiting import wait_for_lock
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import database_errors, open_pool
+from memsense.db import Pool, database_errors
 from memsense.db.session import limit_recall
 from memsense.errors import DatabaseError, RecallTimeoutError
 
@@ -72,7 +72,7 @@ def test_a_write_may_take_longer_than_a_recall(
 
 
 def test_nothing_of_the_limit_stays_on_the_connection(database_url: str) -> None:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool, pool.connection() as connection:
         for seconds in (0.05, 20):
             with pytest.raises(psycopg.errors.DivisionByZero), limit_recall(connection, seconds):
@@ -90,7 +90,7 @@ def test_nothing_of_the_limit_stays_on_the_connection(database_url: str) -> None
 def test_a_stricter_limit_stays(
     database_url: str, stricter: str, seconds: float, in_force: str
 ) -> None:
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool, pool.connection() as connection:
         connection.execute("SELECT set_config('statement_timeout', %s, false)", (stricter,))
         with limit_recall(connection, seconds):
@@ -104,7 +104,7 @@ def test_a_cancel_by_another_client_is_no_timeout(database_url: str) -> None:
             with limit_recall(connection, 20):
                 connection.execute("SELECT pg_sleep(10)").fetchone()
 
-    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    pool = Pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool, pytest.raises(DatabaseError, match="cancelled") as failed:
         sleep()
     assert not isinstance(failed.value, RecallTimeoutError)

@@ -18,7 +18,7 @@ from views_doc import FUNCTIONS, SHOWN, render
 from views_doc import fill as fill_examples
 
 from memsense import MemSense, SearchResult
-from memsense.db import open_pool
+from memsense.db import Pool
 from memsense.search.profiles import BALANCED
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.store.traces import Trace
@@ -272,7 +272,7 @@ def test_recall_lexical_agrees_with_the_recall_query(
         least_candidates=500, least_route_limit=500, **(constants if changed else {})
     )
     named = "".join(f", {name} => {value}" for name, value in constants.items() if changed)
-    with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
+    with Pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
         for question in ("apple river", "the violin lesson", "tea tea garden's", "o'clock \\ x"):
             request = RecallRequest(
                 tenant_id=1,

@@ -121,7 +121,7 @@ from memsense.client.user_memory import UserMemory
 from memsense.client.aio import AsyncUserMemory
 from memsense.explain.why_not import FILTER_REASONS
 from memsense.mcp.tools import make_tools
-from memsense.server.parity import OPERATIONS
+from tools.parity import OPERATIONS
 from memsense.server.routes.memories import router
 
 classes = (MemSense, AsyncMemSense, UserMemory, AsyncUserMemory)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memsense.db.queries import SQL_ROOT
-from memsense.search.recall.termcounts import (
+from tools.termcounts import (
     FIELD_WEIGHTS,
     MOST_CODED,
     Counts,

@@ -15,15 +15,13 @@ import zstandard
 
 from memsense.db.foreign import Database
 from memsense.errors import IngestError
-from memsense.ingest.content import content_text, format_file, join_texts
+from memsense.ingest.content import content_text, format_file, join_texts, role_of
 from memsense.ingest.head import Head
 from memsense.ingest.html_text import html_text
 from memsense.ingest.mapping.format_map import FormatMap
 from memsense.ingest.mapping.paths import find_all, matches
-from memsense.ingest.reader import Reader
 from memsense.ingest.readers.rows import FIELDS, read_cells, read_header
-from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import JsonObject, identifier, mapping, string
 from memsense.types import Conversation, JsonValue, Role

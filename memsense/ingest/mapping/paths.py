@@ -10,8 +10,6 @@ from memsense.types import JsonValue
 if TYPE_CHECKING:
     import jsonpath
 
-Compiled = "jsonpath.JSONPath | jsonpath.CompoundJSONPath"
-
 # Records come one at a time, so that the items of a top-level list stand alone already.
 _EACH_RECORD = "$[*]"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from memsense.ingest.content import role_of
 from memsense.ingest.head import Head
 from memsense.ingest.readers.rows import read_cells, read_header
-from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import parse_timestamp
 from memsense.ingest.values import JsonObject
 from memsense.types import JsonValue

@@ -5,8 +5,7 @@ from pathlib import PurePath, PurePosixPath
 
 from memsense.ingest.head import Head
 from memsense.ingest.injected import cut_tagged
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, Reading
+from memsense.ingest.reading import EMPTY, Reader, Reading
 from memsense.ingest.values import objects, string
 from memsense.types import Conversation
 

@@ -15,8 +15,7 @@ from typing import Literal
 from memsense.ingest.branches import find_current_branch
 from memsense.ingest.content import text_blocks
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, Reader, Reading
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
 from memsense.types import Conversation, JsonValue
 

@@ -10,8 +10,7 @@ import pydantic_core
 from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.values import first_string, mapping, sequence, string
 from memsense.types import Conversation, JsonValue, Role
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
 
-from memsense.ingest.content import TEXT_KINDS, content_text
+from memsense.ingest.content import TEXT_KINDS, content_text, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import INJECTED, ObjectRecord, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import INJECTED, ObjectRecord, Reader, Reading
 from memsense.ingest.timestamps import Stamp
 from memsense.ingest.values import JsonObject, identifier, mapping, string
 from memsense.types import Conversation, JsonValue, Role

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ObjectRecord, Reader, Reading
+from memsense.ingest.source import find_workspace
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -16,7 +16,6 @@ from memsense.ingest.values import (
     sequence,
     string,
 )
-from memsense.ingest.workspaces import find_workspace
 from memsense.types import Conversation, JsonValue, Role
 
 _SPEAKERS: dict[str, Role] = {"user.message": "user", "assistant.message": "assistant"}

@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, INJECTED, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import (
+    EMPTY,
+    INJECTED,
+    ConversationBuilder,
+    ObjectRecord,
+    Reader,
+    Reading,
+)
+from memsense.ingest.source import find_workspace
 from memsense.ingest.values import JsonObject, identifier, objects, reach, string
-from memsense.ingest.workspaces import find_workspace
 from memsense.types import Conversation, Role
 
 _EXPORTED = re.compile(r"_Exported on [^\n]{1,80} from Cursor \([^()\n]{1,20}\)_\s*")

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from memsense.ingest.branches import find_latest_leaf, find_other_branches, path_to_root
-from memsense.ingest.content import format_file, join_texts
+from memsense.ingest.content import format_file, join_texts, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ObjectRecord, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import ObjectRecord, Reader, Reading
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
 from memsense.types import Conversation, Role

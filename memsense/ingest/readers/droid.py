@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import EMPTY, ObjectRecord, Reader, Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.source import Source
 from memsense.ingest.values import (
     JsonObject,

@@ -8,8 +8,7 @@ from datetime import datetime
 from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.html_text import html_text
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp, localise
 from memsense.ingest.values import JsonObject, identifier, objects, sequence, string
 from memsense.types import Conversation

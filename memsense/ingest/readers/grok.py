@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from memsense.ingest.branches import find_latest_leaf, path_to_root
-from memsense.ingest.content import content_text, format_file, join_texts
+from memsense.ingest.content import content_text, format_file, join_texts, role_of
 from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import INJECTED, ObjectRecord, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import INJECTED, ObjectRecord, Reader, Reading
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,

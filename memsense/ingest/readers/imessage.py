@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 
 from memsense.ingest.content import format_file
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp, localise
 from memsense.types import Conversation
 

@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.injected import cut_tagged
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import mapping, string
 from memsense.types import Conversation, Role

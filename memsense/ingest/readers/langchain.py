@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.head import Head
 from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import (
     JsonObject,

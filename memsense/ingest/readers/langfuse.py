@@ -7,11 +7,9 @@ from typing import cast
 
 import pydantic_core
 
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,

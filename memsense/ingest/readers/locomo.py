@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
 from memsense.types import Conversation
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from itertools import chain, repeat
 
+from memsense.ingest.content import role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.values import identifier, objects, sequence, string
 from memsense.types import Conversation
 

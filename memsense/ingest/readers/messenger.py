@@ -6,8 +6,7 @@ from pathlib import PurePosixPath
 
 from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.values import identifier, objects, string
 from memsense.types import Conversation, JsonValue
 

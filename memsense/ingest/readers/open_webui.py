@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memsense.ingest.branches import find_latest_leaf, find_other_branches, path_to_root
-from memsense.ingest.content import content_text, format_file, join_texts
+from memsense.ingest.content import content_text, format_file, join_texts, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.fields import (
     find_answers,
     find_message_id,
@@ -13,9 +13,7 @@ from memsense.ingest.fields import (
     unpack_json,
 )
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reader, Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,

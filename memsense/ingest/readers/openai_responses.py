@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import content_text, format_file, join_texts
+from memsense.ingest.content import content_text, format_file, join_texts, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reader, Reading
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
 from memsense.types import Conversation, JsonValue
 

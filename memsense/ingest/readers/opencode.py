@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from memsense.ingest.content import format_file
+from memsense.ingest.content import format_file, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import EMPTY, Reader, Reading
 from memsense.ingest.source import Source
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
 from memsense.types import Conversation

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, Reader, Reading
 from memsense.ingest.values import identifier, objects, reach, string
 from memsense.types import Conversation
 

@@ -11,12 +11,10 @@ from functools import partial
 from itertools import chain, islice, pairwise
 
 from memsense.errors import IngestError
-from memsense.ingest.content import content_text, join_texts
+from memsense.ingest.content import content_text, join_texts, role_of
 from memsense.ingest.fields import FIELDS, normalise_name
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.timestamps import guess_date_order
 from memsense.ingest.values import JsonObject, identifier, sequence
 from memsense.types import Conversation, JsonValue, Role

@@ -3,12 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from memsense.ingest.content import content_text
+from memsense.ingest.content import content_text, role_of
 from memsense.ingest.fields import find_answers, find_message_id, find_other_texts, find_time
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
-from memsense.ingest.roles import role_of
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.values import first_string, identifier, objects, string
 from memsense.types import Conversation, JsonValue
 

@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from memsense.ingest.content import format_file
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.source import Source
 from memsense.ingest.sources import LINK
 from memsense.ingest.values import (

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.timestamps import NO_TIME
 from memsense.types import Conversation, Role
 

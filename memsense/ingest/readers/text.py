@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from memsense.ingest.injected import strip_injected
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.types import Conversation
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from memsense.ingest.head import Head
 from memsense.ingest.injected import strip_injected
-from memsense.ingest.reader import Reader
-from memsense.ingest.reading import Reading
+from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.turns import (
     QUOTE,
     Turn,

@@ -2,7 +2,7 @@
 
 from memsense.ingest.chat_lines import find_heads, read_chat
 from memsense.ingest.head import Head
-from memsense.ingest.reader import Reader
+from memsense.ingest.reading import Reader
 
 
 def sniff(head: Head) -> str | None:

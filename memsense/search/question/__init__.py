@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memsense.search.question.asker import ask_as_user, names_of
-from memsense.search.question.calendar import DateRange
+from memsense.search.question.calendar import DateRange, Span
 from memsense.search.question.dates import find_dates
 from memsense.search.question.names import asks_for_name, find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.tense import Tense, find_tense
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced, segment_scripts
-from memsense.text.spans import Span
 
 __all__ = [
     "DEFAULT_SCORES",

@@ -5,30 +5,21 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
-from memsense.text.spans import Span
-
 if TYPE_CHECKING:
     from dateutil.relativedelta import relativedelta
 
+Span = tuple[int, int]
 Precision = Literal["day", "week", "month", "year", "range"]
 Days = tuple[date, date]
+
+BEFORE = 40
+"""Characters before a word that are read to understand it."""
 
 ANY_YEAR = 2000
 """The year of dates that have none; a leap year, so that 29 February exists."""
 
-MONTH_NAMES = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+MONTH_NAMES = tuple(
+    "january february march april may june july august september october november december".split()
 )
 MONTHS = {name: number for number, name in enumerate(MONTH_NAMES, start=1)}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

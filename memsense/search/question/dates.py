@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from memsense.search.question.calendar import (
+    BEFORE,
     MONTH_NAMES,
     NUMBERS,
     SEASONS,
@@ -24,7 +25,6 @@ from memsense.search.question.relative_dates import (
     weekday_before,
 )
 from memsense.search.question.spelled_dates import explicit_dates
-from memsense.text.spans import BEFORE
 
 Match = re.Match[str]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
+from memsense.search.question.calendar import BEFORE, Span
 from memsense.text.scripts import is_unspaced
-from memsense.text.spans import BEFORE, Span
 from memsense.text.words import ALSO_WORDS, GENERIC, OPENERS, TITLES
 
 Words = tuple[str, ...]

@@ -6,6 +6,7 @@ from datetime import date
 
 from memsense.search.question.calendar import (
     ANY_YEAR,
+    BEFORE,
     MONTH_NAMES,
     SEASONS,
     DateRange,
@@ -16,7 +17,6 @@ from memsense.search.question.calendar import (
     season_days,
     year_days,
 )
-from memsense.text.spans import BEFORE
 
 Match = re.Match[str]
 Reader = Callable[[Match], Iterator[DateRange]]

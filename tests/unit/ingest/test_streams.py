@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memsense.ingest import decoding
 from memsense.ingest.decoding import decode_chunks, split_lines
 from memsense.ingest.jsonstream import Broken, Record, peek_json, scan_json
-from memsense.text.sanitising import sanitise
+from memsense.inputs import sanitise
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -24,7 +24,7 @@ LARGEST_COUNT = 255
 _LIMIT = 1.64493406685
 
 _HEADER = """\
--- Made by `python -m memsense.termcounts`, which says why; a test compares them. Recall calls these
+-- Made by `python -m tools.termcounts`, which says why; a test compares them. Recall calls these
 -- functions; every migration creates them anew. PostgreSQL works each out once, when it plans.
 """
 
