@@ -262,8 +262,7 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     memory.traces.flush()
     later = [{"role": "user", "content": "Later, green tea."}]
     memory.add(later, user_id=user_id, session_id=f"{user_id}-later", embed="later")
-    for name in ROUTES:  # each write of another user's is tried under a key that was used
-        memory.feedback(chunk.chunk_id, helpful=True, key=key_of(user_id, name))
+    memory.feedback(chunk.chunk_id, helpful=True)
     job_ids = [job.job_id for job in memory.jobs.list()]
     sessions = memory.sessions(user_id=user_id, limit=1).next_cursor
     traces = memory.traces.list(user_id=user_id, limit=1).next_cursor
@@ -564,6 +563,9 @@ def test_what_is_the_whole_tenant_s_is_refused_and_says_why(
 def test_no_route_shows_or_changes_what_is_another_user_s(
     acting: Acting, database_url: str
 ) -> None:
+    memory = acting.served.tenants.memory("acme")
+    for name in ROUTES:  # each write of bob's is tried under a key that was used
+        memory.feedback(acting.bob.chunk_id, helpful=True, key=key_of(BOB, name))
     tried, before, sent = 0, of_bob(database_url), list[Any]()
     absent: dict[str, Any] = {"chunk_id": ABSENT, "trace_id": NO_TRACE, "transfer_id": NO_TRACE}
     for name, route in routes_of(acting.served).items():

@@ -63,7 +63,9 @@ class HangingTokenEmbedder(TokenHashingEmbedder):
         return super().embed_question(text)
 
 
-@pytest.fixture(params=[HangingEmbedder, HangingTokenEmbedder])
+@pytest.fixture(
+    params=[HangingEmbedder, pytest.param(HangingTokenEmbedder, marks=pytest.mark.full)]
+)
 def embedder(request: pytest.FixtureRequest) -> Generator[HangingEmbedder | HangingTokenEmbedder]:
     embedder = request.param()
     yield embedder

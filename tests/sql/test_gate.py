@@ -171,7 +171,7 @@ def test_every_public_method_refuses_junk_in_its_own_words_and_changes_nothing(
     memory: MemSense, watch: Watch, server: TestServer, is_long: bool
 ) -> None:
     # All tables are read after each call: on a cluster that takes a hundred times as long.
-    step = 20 if server.is_cluster else 1 if is_long else 2
+    step = 20 if server.is_cluster else 1 if is_long else 4
     refused = 0
     before = watch.contents()
     for told, method in public_methods(memory).items():

@@ -153,7 +153,7 @@ def test_two_processes_ingesting_one_file_store_it_once(
     assert contents(database_url, "ada") == contents(database_url, "alone")
 
 
-@pytest.mark.parametrize("shape", [(8, 20, 3), (2, 300, 1)])
+@pytest.mark.parametrize("shape", [(8, 20, 3), pytest.param((2, 300, 1), marks=pytest.mark.full)])
 def test_a_killed_ingest_is_completed_by_running_it_again(
     memory: MemSense, database_url: str, tmp_path: Path, shape: tuple[int, int, int]
 ) -> None:

@@ -116,7 +116,7 @@ FILTERED: Sequence[dict[str, Any]] = (
 )
 
 
-@pytest.mark.parametrize("tenant", ["a", "b"])
+@pytest.mark.parametrize("tenant", ["a", pytest.param("b", marks=pytest.mark.full)])
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_same_is_found_with_the_same_scores_as_by_reading_the_tables(
     managed: Managed, tenant: str, profile: str

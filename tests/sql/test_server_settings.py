@@ -69,7 +69,9 @@ def use(url: str) -> None:
         ("transaction_timeout", "'2h'"),
     ],
 )
-@pytest.mark.parametrize("when", ["before init", "after init"])
+@pytest.mark.parametrize(
+    "when", ["before init", pytest.param("after init", marks=pytest.mark.full)]
+)
 def test_a_default_of_the_database_changes_nothing(
     empty_database_url: str, name: str, value: str, when: str
 ) -> None:

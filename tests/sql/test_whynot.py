@@ -201,7 +201,7 @@ def random_profile(source: random.Random) -> Profile:
 def test_the_steps_of_random_searches_are_those_of_brute_force(
     memory: MemSense, store: psycopg.Connection[Any], is_long: bool
 ) -> None:
-    searches = 200 if is_long else 80
+    searches = 200 if is_long else 50
     fill(memory)
     embedder = HashingEmbedder()
     documents, stored = read_documents(store), read_stored(store, embedder)

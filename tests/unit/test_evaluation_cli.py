@@ -80,6 +80,7 @@ def test_a_gold_set_is_measured_written_and_compared(
     assert "session.recall@1" in told.stdout
 
 
+@pytest.mark.full
 def test_prompts_are_measured_on_request(gold_file: Path, database_url: str) -> None:
     command = ("jsonl", gold_file, "--database-url", database_url, "--context")
     measured = run(*command, "--json")
@@ -169,6 +170,7 @@ def test_beam_is_measured_beside_plain_fusion(beam_file: Path, database_url: str
     assert [row["profile"] for row in found["variants"]] == PLAIN
 
 
+@pytest.mark.full
 def test_profiles_are_compared_on_both_kinds_of_conversation(
     beam_file: Path, tmp_path: Path, database_url: str
 ) -> None:

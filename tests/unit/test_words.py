@@ -73,5 +73,6 @@ def test_the_folders_that_are_left_out_exist() -> None:
     assert [name for name in words.EXEMPT if not (words.ROOT / name).exists()] == []
 
 
+@pytest.mark.full  # make lint-words does the same
 def test_lint_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert words.main([]) == 0, capsys.readouterr().out
