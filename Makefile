@@ -146,7 +146,7 @@ lint-types: setup-dev
 	$(BIN)/pyright
 
 lint-types-all: setup-all  ## check the types of what imports agent frameworks and other optional packages, too
-	$(BIN)/pyright --project tools/pyright-all.json
+	$(BIN)/pyright --project pyright-all.json
 	$(BIN)/mypy
 
 lint-layers: setup-dev
