@@ -34,12 +34,8 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,lint]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
-	@touch $@
-
-$(VENV)/.installed-release: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[release]'
+$(VENV)/.installed-docs $(VENV)/.installed-release: $(VENV)/.installed-%: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
 $(VENV)/.installed-all: pyproject.toml constraints.txt | $(BIN)/python

@@ -171,8 +171,9 @@ def empty_database(conn: psycopg.Connection, *, is_cluster: bool) -> None:
         },
     ).fetchall()
     statements: list[sql.Composable] = []
-    if not is_cluster:  # where a trigger truncates the shards
-        # Rows may be deleted in any order of foreign keys.
+    # Without foreign keys' triggers, rows may be deleted in any order. On a cluster, TRUNCATE needs
+    # triggers: one of them truncates the shards.
+    if not is_cluster:
         statements.append(sql.SQL("SET session_replication_role = replica"))
     statements += [
         sql.SQL("DELETE FROM {}").format(sql.Identifier("memsense", name))
