@@ -113,6 +113,7 @@ def prepare_search(
             if token_embedder is not None:
                 # One run of the model gives both.
                 vector, tokens = token_embedder.embed_question(question.search_text)
+                tokens = tokens.heaviest(profile.question_tokens)
             elif is_routed:
                 vector = embedder.embed_query(question.search_text)
         if not is_routed:

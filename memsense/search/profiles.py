@@ -110,6 +110,7 @@ class Profile:
             session together, where exchanges are returned.
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
+        question_tokens: Number of tokens of the question that are compared, the heaviest.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
         asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
             to 5.
@@ -200,6 +201,7 @@ class Profile:
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
+    question_tokens: int = 24
     asks_weight: float = 0.0
     asked_name_weight: float = 0.0
     when_time_weight: float = 0.0
@@ -381,6 +383,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("tokens_session_weight", 0, 5),
     ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
+    ("question_tokens", 1, 1000),
     ("asks_weight", -5, 5),
     ("asked_name_weight", -5, 5),
     ("when_time_weight", -5, 5),
