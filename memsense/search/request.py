@@ -15,6 +15,7 @@ from memsense.db.queries import statement_names
 from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, wrong_value
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
+from memsense.search.question.kind import PromptKind
 from memsense.types import Granularity, MemoryKind
 
 DEFAULT_TOP_K = 8
@@ -152,6 +153,7 @@ class SearchRequest:
         as_of: The moment at which memory is searched as it stood; None for now.
         profile: A profile or its name; None for the namespace's settings.
         overrides: Constants of the profile that this search changes.
+        prompt_kind: "question" or "request"; None for what the prompt is read as.
     """
 
     query: str
@@ -165,3 +167,4 @@ class SearchRequest:
     as_of: datetime | None = None
     profile: str | Profile | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    prompt_kind: PromptKind | None = None

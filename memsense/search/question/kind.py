@@ -1,0 +1,84 @@
+"""The kind of a prompt: a question about what is stored, or a request that it should shape."""
+
+import math
+import re
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.embed.onnx import DATA, MODEL
+
+PromptKind = Literal["question", "request"]
+
+# For embedders without weights of their own. Measured by benchmarks/fits/prompt_kind.py.
+_ORDER = re.compile(
+    r"^\W*(?:(?:please|hey|hi|ok(?:ay)?|so|now|let'?s)\W+)*"
+    r"(?:add|adjust|brainstorm|build|change|check|compare|continue|create|design|draft|explain|fix"
+    r"|generate|give me|help|implement|improve|make|optimi[sz]e|outline|plan|propose|recommend"
+    r"|refactor|review|rewrite|suggest|translate|update|write)\b",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(
+    r"\b(?:recommend(?:ations?)?|suggest(?:ions?)?|advice|advise|ideas?|tips?|best way|help me"
+    r"|(?:can|could|would|will) you (?!remind|tell|remember|recall)|how (?:should|can|do) i"
+    r"|what should|should i|any good|what(?: are|'s| is) (?:some|a good|good|the best))\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:did|was|were|had|said|told|when|which|who|whose)\b", re.IGNORECASE)
+
+
+class KindReading(NamedTuple):
+    """The kind that a prompt was read as.
+
+    Attributes:
+        kind: "question" if stored text is the answer, "request" if it should shape one.
+        chance: Chance that it is a request, 0 to 1.
+        share: Share of the constants for requests that the search takes, 0 to 1. Between a chance
+            of 27% and one of 73% (logits of -1 and 1) it grows evenly, so that no word flips a
+            ranking.
+        source: What it was read from: the prompt's "vector", its "words", or the "caller".
+    """
+
+    kind: PromptKind
+    chance: float
+    share: float
+    source: Literal["vector", "words", "caller"]
+
+
+def read_kind(
+    text: str, vector: NDArray[np.float32] | None, model: str, stated: PromptKind | None = None
+) -> KindReading:
+    """Return the kind of a prompt.
+
+        read_kind("Any ideas for a rainy Sunday?", None, "")  # a request, by its words
+
+    Args:
+        text: The prompt.
+        vector: Its unit vector, (d,), None without one.
+        model: The model of the vector. Only the built-in one has weights for kinds; the words
+            decide for any other.
+        stated: The kind as the caller states it.
+    """
+    if stated is not None:
+        chance = float(stated == "request")
+        return KindReading(stated, chance, chance, "caller")
+    if vector is not None and model == MODEL:
+        weights = _weights()
+        logit = float(weights[:-1] @ vector + weights[-1])
+        share = min(1.0, max(0.0, (logit + 1) / 2))
+        kind = "request" if logit > 0 else "question"
+        return KindReading(kind, 1 / (1 + math.exp(-logit)), share, "vector")
+    is_request = bool(_ORDER.search(text) or _ADVICE.search(text)) and not _PAST.search(text)
+    kind = "request" if is_request else "question"
+    return KindReading(kind, 0.8 if is_request else 0.2, float(is_request), "words")
+
+
+@cache
+def _weights() -> NDArray[np.float32]:
+    """Return the weights of a logistic regression, (385,), its bias last.
+
+    benchmarks/fits/prompt_kind.py fitted them.
+    """
+    return np.load(DATA / "prompt_kind.npy")
