@@ -370,8 +370,7 @@ class Profile:
         changes["neighbour_weight"] = reduced(self.request_neighbours) * self.neighbour_weight
         changes["similarity_weight"] = self.similarity_weight + share * self.request_similarity
         plain = dict.fromkeys(("request_words", "request_tokens", "request_neighbours"), 1.0)
-        name = f"{self.name} (request: {share:.0%})" if share else self.name
-        return self.override(**changes, **plain, request_similarity=0.0, name=name)
+        return self.override(**changes, **plain, request_similarity=0.0)
 
     def constants(self) -> dict[str, Any]:
         """Return every route's weight and every constant by its name."""
