@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, cast
 import pytest
 import wanted_logs
 import zstandard
+from foreign_databases import connect
 from small_logs import SMALL_LOGS
 from wanted_logs import TEXTS
 
@@ -469,7 +469,7 @@ def as_lines(value: Any) -> str:
 def make_database(folder: Path, name: str) -> Path:
     path = folder / f"{name}.db"
     tables, rows = DATABASES[name]
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(connect(path)) as connection:
         connection.executescript(tables)
         for statement, values in rows:
             connection.execute(statement, values)
