@@ -18,6 +18,7 @@ from memsense.evaluation.variants import PARTS
 from memsense.explain.why_not import FILTER_REASONS
 from memsense.ingest.mapping.format_map import BUILT_IN, list_format_files
 from memsense.search.profiles import PROFILES, ROUTES, Profile
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import Shape, compose
 from memsense.search.request import FILTER_NAMES
 
@@ -103,11 +104,15 @@ the HTTP API and MCP's tools are made from the verbs: they have no exceptions.""
 @pytest.mark.parametrize("name", ROUTES)
 def test_a_route_is_at_all_its_places(name: str) -> None:
     assert all(name in profile.weights for profile in PROFILES.values())
-    steps = list(compose(Shape(optional=("graph",))))
+    steps = list(compose(Shape(optional=tuple(OPTIONAL_ROUTES))))
     [step] = [text for text in steps if text.startswith(f"{name} AS (")]
     for column in ("turns", "turn_scores", "sessions", "session_scores"):
         assert f"AS {column}" in step
     assert f"`{name}`" in section(read("docs/how/index.md"), "Routes: eight ranked lists")
+    views = read("sql/views.sql")
+    listed = re.search(r"CROSS JOIN unnest\(ARRAY\[(.*?)\]\) AS route", views, re.DOTALL)
+    assert listed
+    assert f"'{name}'" in listed[1]
 
 
 OF_SESSIONS = {"rrf_weight", "second_turn_weight", "session_chunk_weight"}
