@@ -117,7 +117,7 @@ def name_of(shape: Shape) -> str:
 
 @pytest.fixture(params=["pairwise", pytest.param("all", marks=pytest.mark.full)])
 def shapes(request: pytest.FixtureRequest) -> Iterable[Shape]:
-    """Return the shapes to check: every pair of options, or all 18,432 with `--all`."""
+    """Return the shapes to check: every pair of options, or all 159,744 with `--all`."""
     return pairwise_shapes() if request.param == "pairwise" else all_shapes()
 
 
