@@ -1,4 +1,4 @@
--- The recall query in parts, in the order in which it computes: eight routes, a CTE each, fused by
+-- The recall query in parts, in the order in which it computes: routes, a CTE each, fused by
 -- weighted reciprocal rank. memsense/search/recall/statement.py joins the parts that a search needs into one
 -- statement of one tenant; `memsense sql recall` prints any such statement. Optional routes
 -- are in files of their own.

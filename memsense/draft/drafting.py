@@ -230,7 +230,7 @@ class Drafter:
         chunks: list[ChunkDraft] = []
         for part, (user_piece, assistant_piece) in enumerate(pieces):
             # An answer alone often lacks what was asked, so each later part begins as the user
-            # did (docs/how/retrieval.md, "Long exchanges"). Facets are those of the part's own
+            # did (docs/guides/searching.md, "Long exchanges"). Facets are those of the part's own
             # text, so that none is found twice; their spans are moved behind the opening.
             opening = beginning if part else ""
             facets = self.tagger.tag(user_piece, assistant_piece)

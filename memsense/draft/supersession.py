@@ -50,7 +50,7 @@ class Evidence(NamedTuple):
 
 
 # Fitted by `python -m benchmarks.fits.fit_supersession` on one half of
-# tests/data/changed_facts.jsonl; docs/how/retrieval.md, "What is true now", has the figures.
+# tests/data/changed_facts.jsonl; docs/how/constants.md, "What is true now", has the figures.
 WEIGHTS: Final = Evidence(
     bias=-4.51, cosine=3.73, shared=2.15, change=1.23, end=1.05, start=1.1, numbers=1.57,
     name=0.55, addition=-0.73, asks=-0.45, after_question=-0.95, length=-1.17,

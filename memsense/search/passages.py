@@ -36,7 +36,7 @@ class Weights(NamedTuple):
     """Weights of a logistic regression: does a passage hold what the question asks for?
 
     Fitted by `python -m benchmarks.fits.fit_context` on both kinds of conversation, with equal
-    weight; docs/how/retrieval.md, "Context", has the figures.
+    weight; docs/how/constants.md, "Context", has the figures.
     """
 
     bias: float = -1.482

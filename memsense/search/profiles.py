@@ -495,7 +495,7 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 
 
 # The default. Its weights were fitted on LoCoMo 0-4 and BEAM 1-10 together by
-# benchmarks/fits/tune_profile.py on 2026-11-24, and rounded; docs/how/retrieval.md has the figures.
+# benchmarks/fits/tune_profile.py on 2026-11-24, and rounded; docs/how/constants.md has the figures.
 BALANCED = Profile(
     name="balanced",
     weights={
@@ -570,7 +570,7 @@ KEYWORD_FOCUSED = BALANCED.override(
     similarity_weight=0.025,
 )
 
-# The original's algorithm: docs/how/retrieval.md, "The original's algorithm", has its figures.
+# The original's algorithm: docs/how/constants.md, "The original's algorithm", has its figures.
 MEMSENSE = Profile(
     name="memsense",
     granularity="session",

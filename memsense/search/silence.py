@@ -28,7 +28,7 @@ SMALL_TALK_WORDS: Final = 8
 
 # Weights of logistic regressions of "the memory holds what the prompt asks for", shifted so that a
 # chance of one half is the calibrated threshold. What the hits say is fitted by
-# benchmarks/fits/fit_context.py; docs/how/retrieval.md, "Silence", has the figures. `names` and
+# benchmarks/fits/fit_context.py; docs/how/constants.md, "Silence", has the figures. `names` and
 # `personal` are set by hand: nearly every question of the gold sets has one, so that a fit would
 # leave little to the hits, and a question without a name would get nothing. Cosines and token
 # similarities differ between models: where tokens were not compared, words alone decide.

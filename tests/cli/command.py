@@ -1,6 +1,6 @@
 """The command line within the test's own process: the same `main`, without a second for imports.
 
-`tests/acceptance/test_commands.py` runs each command as a process of its own.
+`tests/acceptance/test_commands.py` starts processes, where a test needs one.
 """
 
 import json

@@ -3,5 +3,13 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent / "cli")]
+
+
+@pytest.fixture
+def database_url(emptied_database_url: str) -> str:
+    """Return the URL of a migrated, empty database. Pages may write: it is emptied afterwards."""
+    return emptied_database_url

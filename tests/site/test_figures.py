@@ -9,7 +9,7 @@ from memsense.ingest.registry import readers
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BESIDE = (ROOT / "docs/beside/index.md").read_text(encoding="utf-8")
-RETRIEVAL = (ROOT / "docs/how/retrieval.md").read_text(encoding="utf-8")
+CONSTANTS = (ROOT / "docs/how/constants.md").read_text(encoding="utf-8")
 EVALUATION = (ROOT / "docs/guides/evaluation.md").read_text(encoding="utf-8")
 
 
@@ -37,12 +37,12 @@ def test_the_readmes_gold_per_token_is_that_of_the_evaluation() -> None:
 
 
 def test_recall_beside_others_is_that_of_the_measured_weights() -> None:
-    measured = row(RETRIEVAL, "LoCoMo, the default")
+    measured = row(CONSTANTS, "LoCoMo, the default")
     assert row(BESIDE, "memsense, default")[1:3] == measured[5:7]
     assert row(README, "LoCoMo, session R@10")[1] == measured[6]
-    held_out = row(RETRIEVAL, "**LoCoMo 5-9, the default")
+    held_out = row(CONSTANTS, "**LoCoMo 5-9, the default")
     assert row(BESIDE, "memsense, on the half")[1:3] == held_out[5:7]
-    plain = row(RETRIEVAL, "LoCoMo, plain fusion")
+    plain = row(CONSTANTS, "LoCoMo, plain fusion")
     assert row(BESIDE, "plain fusion of BM25")[1:3] == plain[5:7]
     palace = row(BESIDE, "MemPalace 3.3.6, hybrid")
     assert row(README, "LoCoMo, session R@10")[4] == palace[2]

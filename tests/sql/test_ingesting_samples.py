@@ -1,9 +1,11 @@
 """Every sample log is stored once, however often it is ingested."""
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from embedders import HashingEmbedder
 
 from memsense import MemSense, MemSenseError
 
@@ -18,10 +20,17 @@ LOGS = sorted(
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared samples are not here")
 
 
-def ingest(memory: MemSense, path: Path) -> tuple[int, int]:
+@pytest.fixture(scope="module")
+def memory(module_database_url: str) -> Generator[MemSense]:
+    """Yield a memory for all samples, with a user for each: to empty it takes longer than a log."""
+    with MemSense.open(module_database_url, embedder=HashingEmbedder()) as memory:
+        yield memory
+
+
+def ingest(memory: MemSense, path: Path, user: str) -> tuple[int, int]:
     """Return the number of new or changed exchanges, and of unchanged ones; zeros if unreadable."""
     try:
-        report = memory.ingest(path, user_id="ada")
+        report = memory.ingest(path, user_id=user)
     except MemSenseError:
         return 0, 0
     return report.stored + report.replaced, report.repeated
@@ -29,10 +38,11 @@ def ingest(memory: MemSense, path: Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize("path", [*LOGS, SAMPLES / "slack" / "testarchive"], ids=lambda p: p.name)
 def test_a_log_that_is_ingested_again_adds_nothing(memory: MemSense, path: Path) -> None:
-    new, known = ingest(memory, path)
+    user = str(path.relative_to(SAMPLES))
+    new, known = ingest(memory, path, user)
     before = memory.stats()
     assert known == 0
-    assert ingest(memory, path) == (0, new)
+    assert ingest(memory, path, user) == (0, new)
     assert memory.stats() == before
     if "malformed" not in path.parts:
         assert new > 0

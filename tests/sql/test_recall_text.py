@@ -7,9 +7,10 @@
 import os
 import re
 import tracemalloc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from difflib import unified_diff
 from itertools import combinations, product
 from pathlib import Path
 from typing import Literal, get_args
@@ -116,7 +117,7 @@ def name_of(shape: Shape) -> str:
 
 @pytest.fixture(params=["pairwise", pytest.param("all", marks=pytest.mark.full)])
 def shapes(request: pytest.FixtureRequest) -> Iterable[Shape]:
-    """Return the shapes to check: every pair of options, or all 18,432 with `--all`."""
+    """Return the shapes to check: every pair of options, or all 159,744 with `--all`."""
     return pairwise_shapes() if request.param == "pairwise" else all_shapes()
 
 
@@ -307,13 +308,78 @@ def golden_texts() -> dict[str, str]:
     return texts
 
 
+PART = re.compile(
+    r"^(?:-- )?(\w+)(?: AS (?:(?:NOT )?MATERIALIZED )?\(|: as in \w+\.sql)$", re.MULTILINE
+)
+
+
+def parts_of(text: str) -> dict[str, list[str]]:
+    """Return the lines of each part of a golden file, by the part's name."""
+    _, *pieces = PART.split(text)
+    starts = [found[0] for found in PART.finditer(text)]
+    return {
+        name: [start, *body.strip("\n").splitlines()]
+        for start, name, body in zip(starts, pieces[::2], pieces[1::2], strict=True)
+    }
+
+
+def changes_between(stored: Mapping[str, str], composed: Mapping[str, str]) -> str:
+    """Return each change of lines once, below the names of the parts that it is in."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    shown: dict[tuple[str, ...], list[str]] = {}
+    for file, text in composed.items():
+        before, after = parts_of(stored[file]), parts_of(text)
+        for part in before | after:
+            lines = before.get(part, []), after.get(part, [])
+            diff = [*unified_diff(*lines, n=1, lineterm="")][2:]
+            if change := tuple(line for line in diff if line[0] in "+-"):
+                places.setdefault(change, []).append(f"{file}.sql {part}")
+                shown.setdefault(change, diff)
+    return "\n".join(
+        "\n".join([", ".join(where), *shown[change]]) for change, where in places.items()
+    )
+
+
 def test_the_golden_files_show_a_changed_part_as_sql() -> None:
     folder = Path(__file__).parents[1] / "data" / "recall"
     texts = golden_texts()
     if os.environ.get("MEMSENSE_REWRITE"):
         for name, text in texts.items():
             (folder / f"{name}.sql").write_text(text, encoding="utf-8")
-    assert {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()} == texts
+    stored = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert stored.keys() == texts.keys()
+    changes = changes_between(stored, texts)
+    assert not changes, changes
+    assert stored == texts  # the order of the parts, too
+
+
+def test_the_parts_of_a_golden_file_are_all_of_it() -> None:
+    for text in golden_texts().values():
+        lines = [line for part in parts_of(text).values() for line in part]
+        assert "\n".join(lines) + "\n" == text
+
+
+def test_a_change_of_several_parts_is_shown_once_with_their_names() -> None:
+    near = "near AS (\n    SELECT 1\n    LIMIT 9\n)\n"
+    same = "same AS MATERIALIZED (\n    SELECT 2\n)\n"
+    before = {"one": same + near, "other": near.replace("near", "far") + "-- same: as in one.sql\n"}
+    after = {file: text.replace("LIMIT 9", "LIMIT 8") for file, text in before.items()}
+    assert changes_between(before, before) == ""
+    assert changes_between(before, after).splitlines() == [
+        "one.sql near, other.sql far",
+        "@@ -2,3 +2,3 @@",
+        "     SELECT 1",
+        "-    LIMIT 9",
+        "+    LIMIT 8",
+        " )",
+    ]
+    assert changes_between(before, {"one": near}).splitlines() == [
+        "one.sql same",
+        "@@ -1,3 +0,0 @@",
+        "-same AS MATERIALIZED (",
+        "-    SELECT 2",
+        "-)",
+    ]
 
 
 def arguments_of(shape: Shape) -> list[str]:

@@ -336,7 +336,7 @@ def test_the_document_shows_every_view_and_function_as_it_is(
 ) -> None:
     fill_examples(memory)
     text = render(store)
-    if os.environ.get("MEMSENSE_UPDATE_DOCS"):
+    if os.environ.get("MEMSENSE_REWRITE"):
         DOCUMENT.write_text(text, encoding="utf-8")
     assert DOCUMENT.read_text(encoding="utf-8") == text
     views = rows(store, "SELECT viewname FROM pg_views WHERE schemaname = 'memsense'")

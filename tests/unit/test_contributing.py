@@ -1,4 +1,4 @@
-"""CONTRIBUTING is current: layers, and places of filters, routes, terms, checks and jobs."""
+"""CONTRIBUTING is current: layers, and places of filters, routes, terms, formats, checks, jobs."""
 
 import inspect
 import re
@@ -16,12 +16,23 @@ from memsense.doctor import contents, indexes, sizes
 from memsense.doctor.checks import CHECKS
 from memsense.evaluation.variants import PARTS
 from memsense.explain.why_not import FILTER_REASONS
+from memsense.ingest.mapping.format_map import BUILT_IN, list_format_files
 from memsense.search.profiles import PROFILES, ROUTES, Profile
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import Shape, compose
 from memsense.search.request import FILTER_NAMES
 
 ROOT = Path(__file__).parents[2]
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def read(path: str) -> str:
+    """Return the text of a file of this repository."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def first_cells(table: str) -> list[str]:
+    """Return what is in the first column of a table, without its heading."""
+    return [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][2:]
 
 
 def section(text: str, title: str) -> str:
@@ -29,6 +40,9 @@ def section(text: str, title: str) -> str:
     found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
     assert found, title
     return found[1]
+
+
+CONTRIBUTING = read("CONTRIBUTING.md")
 
 
 def test_the_layers_are_those_that_are_checked() -> None:
@@ -45,9 +59,13 @@ def test_the_layers_are_those_that_are_checked() -> None:
 
 def test_every_file_that_the_lists_name_exists() -> None:
     listed = section(CONTRIBUTING, "How to add ...")
-    named = set(re.findall(r"`((?:memsense|sql|tests|docs)/[\w/]+\.(?:py|sql|md))`", listed))
-    assert len(named) > 12
+    path = r"(?:memsense|sql|tests|docs|alembic)/[\w/]+"
+    named = set(re.findall(rf"`({path}\.\w+)`", listed))
+    assert len(named) > 40
     assert [name for name in named if not (ROOT / name).is_file()] == []
+    folders = set(re.findall(rf"`({path})`", listed))
+    assert "tests/sql" in folders
+    assert [name for name in folders if not (ROOT / name).is_dir()] == []
 
 
 @pytest.mark.parametrize("name", FILTER_NAMES)
@@ -86,13 +104,15 @@ the HTTP API and MCP's tools are made from the verbs: they have no exceptions.""
 @pytest.mark.parametrize("name", ROUTES)
 def test_a_route_is_at_all_its_places(name: str) -> None:
     assert all(name in profile.weights for profile in PROFILES.values())
-    steps = list(compose(Shape(optional=("graph",))))
+    steps = list(compose(Shape(optional=tuple(OPTIONAL_ROUTES))))
     [step] = [text for text in steps if text.startswith(f"{name} AS (")]
     for column in ("turns", "turn_scores", "sessions", "session_scores"):
         assert f"AS {column}" in step
-    assert f"`{name}`" in section(
-        (ROOT / "docs/how/index.md").read_text(encoding="utf-8"), "Routes: eight ranked lists"
-    )
+    assert f"`{name}`" in section(read("docs/how/index.md"), "Routes: eight ranked lists")
+    views = read("sql/views.sql")
+    listed = re.search(r"CROSS JOIN unnest\(ARRAY\[(.*?)\]\) AS route", views, re.DOTALL)
+    assert listed
+    assert f"'{name}'" in listed[1]
 
 
 OF_SESSIONS = {"rrf_weight", "second_turn_weight", "session_chunk_weight"}
@@ -105,10 +125,20 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
         path.read_text(encoding="utf-8") for path in (ROOT / "memsense/search").rglob("*.py")
     )
     assert re.search(rf"^ *{weight}: ", inspect.getdoc(Profile) or "", re.MULTILINE)
-    term = weight.removesuffix("_weight")
-    assert term in (ROOT / "docs/how/retrieval.md").read_text(encoding="utf-8")
-    if weight in {"coverage_weight", "similarity_weight", "date_weight", "neighbour_weight"}:
-        assert any(weight in changes for changes in PARTS.values())
+    assert any(weight in changes for changes in PARTS.values())
+    table = section(read("docs/how/retrieval.md"), "Terms")
+    assert weight.removesuffix("_weight") in first_cells(table) or f"`{weight}`" in table
+
+
+def test_the_guide_names_every_part_that_can_be_left_out() -> None:
+    told = re.search(r"\nParts are (.*?)\n\n", read("docs/guides/evaluation.md"), re.DOTALL)
+    assert told
+    assert set(re.findall(r"`(\w+)`", told[1])) == PARTS.keys() - set(ROUTES)
+
+
+def test_the_reference_lists_every_format_that_is_a_file() -> None:
+    table = first_cells(section(read("docs/reference/formats.md"), "Formats that are files"))
+    assert table == [f"`{name}`" for name in sorted(dict(list_format_files(BUILT_IN)))]
 
 
 def test_each_check_is_declared_once() -> None:
@@ -119,7 +149,7 @@ def test_each_check_is_declared_once() -> None:
 
 
 def test_each_kind_of_job_has_its_line() -> None:
-    text = (ROOT / "memsense/store/jobs.py").read_text(encoding="utf-8")
+    text = read("memsense/store/jobs.py")
     named = re.findall(r'^[A-Z]+ = "(\w+)"\n"""The kind of job', text, re.MULTILINE)
     assert sorted(named) == sorted(KINDS)
 

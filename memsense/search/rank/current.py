@@ -112,7 +112,7 @@ class Evidence(NamedTuple):
 
 
 # Fitted by benchmarks/fits/fit_current.py on one half of tests/data/changed_facts.jsonl, on the
-# bundled sample and on BEAM 1-10; docs/how/retrieval.md, "What is true now", has the figures.
+# bundled sample and on BEAM 1-10; docs/how/constants.md, "What is true now", has the figures.
 WEIGHTS: Final = Evidence(
     bias=-6.47, early=1.46, climb=-2.59, cosine=9.37, usual=-10.29, change=0.69, adjusted=1.88,
     hint=1.32, numbers=0.16, rare=2.21, first=1.05, between=-0.7, addition=-1.13, story=-1.75,

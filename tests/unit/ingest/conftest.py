@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,14 @@ ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
 sys.path.append(str(Path(__file__).parent))  # modules beside the tests
 
 SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", Path(__file__).resolve().parents[4] / "shared"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_own_formats(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Read logs without the formats of whoever runs the tests, in whose home each read looks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMSENSE_FORMATS_DIR", str(tmp_path_factory.mktemp("formats")))
+        yield
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ def test_a_small_log_is_recognised_and_says_what_it_says(form: str, read_log: Re
     options = ReadOptions(format="text") if form == "text" else None
     conversations, report = read_log(SMALL_LOGS[form]("how are you?"), options)
     assert said(conversations) == ["how are you?", "fine"]
+    # Neither another reader takes it nor a format as a file.
     assert report.detected["log.jsonl"][0] == form
     assert report.injected_blocks == 0
 

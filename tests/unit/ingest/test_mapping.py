@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foreign_databases import connect
 
 from memsense.cli.app import hoist_global_options, root
 from memsense.errors import IngestError, InvalidInputError
@@ -236,7 +236,7 @@ def test_lines_of_text_are_mapped_by_a_pattern(read_log: ReadLog) -> None:
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "chat.db"
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(connect(path)) as connection:
         connection.executescript(
             """
             CREATE TABLE thread (tid INTEGER PRIMARY KEY, subject TEXT);

@@ -1,13 +1,13 @@
 """The project of what a log holds: by the folder that the log, or a file beside it, names."""
 
 import json
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from foreign_databases import connect
 
 from memsense.draft.drafting import Annotations, Drafter
 from memsense.draft.facets import RuleTagger
@@ -222,7 +222,7 @@ def test_an_exchange_is_about_the_folder_that_its_log_names(tmp_path: Path, case
 
 
 def _opencode_database(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection as database:
+    with closing(connect(path)) as connection, connection as database:
         database.executescript(
             "CREATE TABLE session (id, directory, time_created);"
             "CREATE TABLE message (id, session_id, time_created, data);"
@@ -237,7 +237,7 @@ def _opencode_database(path: Path) -> None:
 
 
 def _goose_database(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection as database:
+    with closing(connect(path)) as connection, connection as database:
         database.executescript(
             "CREATE TABLE schema_version (version);"
             "CREATE TABLE sessions (id, working_dir, created_at);"
@@ -251,7 +251,7 @@ def _goose_database(path: Path) -> None:
 
 
 def _cursor_database(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection as database:
+    with closing(connect(path)) as connection, connection as database:
         database.execute("CREATE TABLE ItemTable (key, value)")
         chats = json.dumps({"allComposers": [COMPOSER]})
         database.execute("INSERT INTO ItemTable VALUES ('composer.composerData', ?)", [chats])

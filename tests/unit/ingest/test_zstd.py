@@ -55,7 +55,8 @@ def test_a_tar_compressed_with_zstd_is_looked_into(tmp_path: Path, read_path: Re
 
 
 def test_what_expands_without_end_is_refused_by_name(tmp_path: Path) -> None:
-    bomb = SMALL_LOGS["codex"]("hi") + "\n" * (20 << 20)
+    # Spaces, not line ends: to count empty lines took two seconds.
+    bomb = SMALL_LOGS["codex"]("hi") + " " * (20 << 20)
     (tmp_path / "log.jsonl.zst").write_bytes(compress(bomb))
     (source,) = expand_paths([tmp_path / "log.jsonl.zst"])
     with pytest.raises(IngestError, match=r"log\.jsonl\.zst.*more than 16,777,216 bytes"):
