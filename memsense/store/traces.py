@@ -152,7 +152,7 @@ class Trace:
         """Return the kind that the prompt was read as, None if its profile ranks both alike."""
         if self.request_share is None:
             return None
-        return "request" if self.request_share > 0.5 else "question"  # noqa: PLR2004 (a half)
+        return "request" if self.request_share > 0 else "question"
 
     def hits(self) -> list[TraceCandidate]:
         """Return the candidates that became hits, best first."""

@@ -56,12 +56,12 @@ def test_the_caller_decides_over_vector_and_words(embedder: OnnxEmbedder) -> Non
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 3))
-def test_the_share_grows_evenly_between_logits_of_minus_1_and_1(seed: int, length: float) -> None:
+def test_the_share_grows_evenly_from_a_logit_of_0_to_1(seed: int, length: float) -> None:
     vector = np.random.default_rng(seed).standard_normal(384).astype(np.float32)
     vector *= np.float32(length / np.linalg.norm(vector))
     reading = read_kind("", vector, MODEL)
     logit = np.log(reading.chance / (1 - reading.chance))
-    assert reading.share == pytest.approx(np.clip((logit + 1) / 2, 0, 1), abs=1e-6)
+    assert reading.share == pytest.approx(np.clip(logit, 0, 1), abs=1e-6)
     assert reading.kind == ("request" if logit > 0 else "question")
 
 

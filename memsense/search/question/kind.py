@@ -35,9 +35,8 @@ class KindReading(NamedTuple):
     Attributes:
         kind: "question" if stored text is the answer, "request" if it should shape one.
         chance: Chance that it is a request, 0 to 1.
-        share: Share of the constants for requests that the search takes, 0 to 1. Between a chance
-            of 27% and one of 73% (logits of -1 and 1) it grows evenly, so that no word flips a
-            ranking.
+        share: Share of the constants for requests that the search takes, 0 to 1. It grows evenly
+            with the logit, from a chance of 50% to one of 73%, so that no word flips a ranking.
         source: What it was read from: the prompt's "vector", its "words", or the "caller".
     """
 
@@ -67,7 +66,7 @@ def read_kind(
     if vector is not None and model == MODEL:
         weights = _weights()
         logit = float(weights[:-1] @ vector + weights[-1])
-        share = min(1.0, max(0.0, (logit + 1) / 2))
+        share = min(1.0, max(0.0, logit))
         kind = "request" if logit > 0 else "question"
         return KindReading(kind, 1 / (1 + math.exp(-logit)), share, "vector")
     is_request = bool(_ORDER.search(text) or _ADVICE.search(text)) and not _PAST.search(text)
