@@ -17,48 +17,35 @@ import argparse
 import json
 import os
 import time
-import zlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.panel_asking import (
-    OWN,
-    Addition,
-    Answer,
-    Way,
-    ask_all,
-    find_server,
-    make_tasks,
-    name_connections,
-    name_namespace,
-    processor_seconds,
+from benchmarks.panel_asking import OWN, Addition, Answer, Way, ask_all, make_tasks
+from benchmarks.panel_report import (
+    WHOLE,
+    Run,
+    print_gains,
+    print_parts,
+    print_summary,
+    read_run,
+    summarise,
+    summarise_gains,
+    summarise_parts,
+    write_run,
 )
-from benchmarks.panel_scores import CHARACTERS, RIGHT_FIRST, Means, average, find_means
-from benchmarks.panel_sets import Memory, PanelSet, choose_sets, find_sets
+from benchmarks.panel_sets import PanelSet, choose_sets, find_sets
+from benchmarks.panel_storing import Stored, store_set
 from memsense import MemSense
 from memsense.cli.progress import question_progress
 from memsense.cli.target import Target
 from memsense.errors import EvaluationError, MemSenseError
-from memsense.evaluation import Interval, parse_grid
-from memsense.evaluation.jsonl import GoldSession, GoldTurn
-from memsense.ingest import ReadOptions
+from memsense.evaluation import PARTS, parse_grid, without
 from memsense.search.profiles import Profile
 
 SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", Path(__file__).parents[2] / "shared"))
-SESSIONS_AT_ONCE = 32
-"""Sessions that are embedded and stored together."""
-
-METRICS = ("T@5", "T@10", "T@20", "MRR", "first")
-WIDTH = 180
-"""Columns of the tables, which no terminal may wrap."""
+IDLE = frozenset(("reranker", "reranker_weight", "session_support", "tokens_session_weight"))
+"""Parts that do nothing here: there is no reranker, and exchanges are asked for, not sessions."""
 
 
 def main() -> None:
@@ -68,20 +55,6 @@ def main() -> None:
         options.verb(options)
     except MemSenseError as error:
         raise SystemExit(str(error)) from error
-
-
-# Storing -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """Chunks of a set in the store, and the processor seconds that storing it took."""
-
-    set: str
-    memories: int
-    chunks: int
-    new_chunks: int
-    processor_s: float
 
 
 def store(options: argparse.Namespace) -> None:
@@ -108,123 +81,6 @@ def store(options: argparse.Namespace) -> None:
         print(json.dumps([asdict(row) for row in rows], indent=1))
 
 
-def store_set(url: str, panel_set: PanelSet, *, prefix: str, again: bool = False) -> Stored:
-    """Store the sessions of a set that are not stored yet; with `again` erase its memories first.
-
-    Each session is stored as one, each turn with its own time.
-    """
-    memories = panel_set.read()
-    started = processor_seconds([])
-    own_url, application = name_connections(url)
-    with MemSense.open(own_url, namespace=name_namespace(prefix, panel_set)) as client:
-        users = {memory.user_id for memory in memories}
-        stored = users & {scope.user_id for scope in client.stats()}
-        if again:
-            for user_id in sorted(stored):
-                client.erase(user_id=user_id)
-        before = _count_chunks(client, users)
-        if panel_set.is_log:
-            client.ingest(panel_set.path, options=ReadOptions(format="locomo"))
-        else:
-            sessions = [
-                (memory.user_id, session)
-                for memory in memories
-                for session in _find_new_sessions(client, memory)
-            ]
-            with question_progress(panel_set.name, len(sessions), "sessions") as on_session:
-                _add_sessions(client, sessions, on_session)
-        # The server's processes began with this client, so that all their time is its own.
-        processor_s = processor_seconds(find_server(url, application)) - started
-        chunks = _count_chunks(client, users)
-    return Stored(
-        set=panel_set.name,
-        memories=len(memories),
-        chunks=chunks,
-        new_chunks=chunks - before,
-        processor_s=processor_s,
-    )
-
-
-def _count_chunks(client: MemSense, users: Iterable[str]) -> int:
-    names = set(users)
-    return sum(scope.turns for scope in client.stats() if scope.user_id in names)
-
-
-def _find_new_sessions(client: MemSense, memory: Memory) -> list[GoldSession]:
-    """Return the sessions with any text that are not stored yet."""
-    assert memory.conversation is not None
-    session_ids: set[str] = set()
-    cursor: str | None = None
-    while True:
-        page = client.sessions(user_id=memory.user_id, limit=1000, cursor=cursor)
-        session_ids |= {summary.session_id for summary in page}
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return [
-        session
-        for session in memory.conversation.sessions
-        if session.session_id not in session_ids
-        and any(turn.content.strip() for turn in session.turns)
-    ]
-
-
-def _add_sessions(
-    client: MemSense,
-    sessions: Sequence[tuple[str, GoldSession]],
-    on_session: Callable[[], object],
-) -> None:
-    for start in range(0, len(sessions), SESSIONS_AT_ONCE):
-        batch = sessions[start : start + SESSIONS_AT_ONCE]
-        client.add_many(
-            [
-                {
-                    "user_id": user_id,
-                    "session_id": session.session_id,
-                    "messages": [_make_message(turn, session) for turn in session.turns],
-                }
-                for user_id, session in batch
-            ],
-            redact=False,
-        )
-        for _ in batch:
-            on_session()
-
-
-def _make_message(turn: GoldTurn, session: GoldSession) -> dict[str, object]:
-    at = turn.at or session.at
-    message = {
-        "id": turn.id,
-        "role": turn.role,
-        "content": turn.content,
-        "name": turn.name,
-        "at": at.isoformat() if at else None,
-    }
-    return {name: value for name, value in message.items() if value is not None}
-
-
-# Asking ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """Results of `ask`, as `--save` writes them."""
-
-    profile: Mapping[str, Any]
-    answers: Sequence[Answer]
-    additions: Sequence[Addition] = ()
-
-    def by_set(self) -> dict[str, list[Answer]]:
-        """Return the answers of each set, sets in order of their names."""
-        sets: defaultdict[str, list[Answer]] = defaultdict(list)
-        for answer in sorted(self.answers, key=lambda item: item.key):
-            sets[answer.set].append(answer)
-        return dict(sets)
-
-
-_RUN = TypeAdapter(Run)
-
-
 def ask(options: argparse.Namespace) -> None:
     """Search for every question; print each set and the mean over sets."""
     started = time.perf_counter()
@@ -236,9 +92,9 @@ def ask(options: argparse.Namespace) -> None:
             profiles={OWN: profile.as_dict()},
             with_plain=not options.alone,
         )
-        run = _ask_sets(options, way, profile)
+        run = _ask_sets(options, _choose(options), way)
     if options.save:
-        options.save.write_bytes(_RUN.dump_json(run))
+        write_run(options.save, run)
     summary = summarise(run)
     summary["seconds"] = time.perf_counter() - started
     if options.json:
@@ -248,9 +104,13 @@ def ask(options: argparse.Namespace) -> None:
 
 
 def _ask_sets(
-    options: argparse.Namespace, way: Way, profile: Profile, *, with_silence: bool = True
+    options: argparse.Namespace,
+    chosen: Sequence[PanelSet],
+    way: Way,
+    *,
+    with_silence: bool = True,
 ) -> Run:
-    sets = [(item, item.read(own_session=options.own_session)) for item in _choose(options)]
+    sets = [(item, item.read(own_session=options.own_session)) for item in chosen]
     tasks = make_tasks(sets, options.prefix, limit=options.limit, with_silence=with_silence)
     answers: list[Answer] = []
     additions: list[Addition] = []
@@ -262,7 +122,7 @@ def _ask_sets(
             else:
                 additions.append(result)
     return Run(
-        profile=profile.as_dict(),
+        profile=next(iter(way.profiles.values())),
         answers=sorted(answers, key=lambda item: item.key),
         additions=sorted(additions, key=lambda item: (item.set, item.memory, item.question_id)),
     )
@@ -279,117 +139,68 @@ def _choose_profile(options: argparse.Namespace) -> Profile:
     return profile.override(**{name: values[0] for name, values in grid.items()})
 
 
-def read_run(path: Path) -> Run:
-    """Read a file that `ask --save` wrote; raise EvaluationError if it is none."""
-    try:
-        run = _RUN.validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise EvaluationError(
-            f"{path} can't be read; write it with 'python -m benchmarks.panel ask --save': {error}"
-        ) from error
-    if not run.answers:
-        raise EvaluationError(f"{path} holds no answers")
-    return run
+def compare(options: argparse.Namespace) -> None:
+    """Print what the second file gains over the first, and the questions that fell most."""
+    summary = summarise_gains(read_run(options.before), read_run(options.after), options.falls)
+    if options.json:
+        print(json.dumps(summary, indent=1, ensure_ascii=False))
+    else:
+        print_gains(summary)
 
 
-def summarise(run: Run) -> dict[str, Any]:
-    """Return each set's means with intervals by system, the mean over sets, and what was added.
-
-    The rows of a system over sets have the metrics that all sets have.
-    """
-    means: dict[str, dict[str, Means]] = {}
-    for name, answers in run.by_set().items():
-        means[name] = {
-            system: find_means(
-                [answer.rankings[system].scores() for answer in answers],
-                [answer.memory for answer in answers],
-                seed=seed_of(name),
-            )
-            for system in answers[0].rankings
-        }
-    systems = list(next(iter(means.values())))
-    over_sets = {system: average([item[system] for item in means.values()]) for system in systems}
-    added: defaultdict[str, list[int]] = defaultdict(list)
-    for addition in run.additions:
-        added[addition.set].append(addition.characters)
-    return {
-        "profile": run.profile["name"],
-        "sets": {name: _describe(item) for name, item in means.items()},
-        "mean over sets": _describe(over_sets),
-        "silence": {
-            name: {
-                "prompts": len(characters),
-                "silent": fmean(not count for count in characters),
-                "characters": fmean(characters),
-            }
-            for name, characters in added.items()
-        },
-    }
-
-
-def seed_of(name: str) -> int:
-    """Return a seed of a set's own, so that its interval doesn't depend on the other sets."""
-    return zlib.crc32(name.encode())
-
-
-def _describe(systems: Mapping[str, Means]) -> dict[str, Any]:
-    first = next(iter(systems.values()))
-    return {
-        "questions": first.questions,
-        "memories": first.memories,
-        "resampled": first.unit,
-        "systems": {
-            system: {name: asdict(interval) for name, interval in means.intervals().items()}
-            for system, means in systems.items()
-        },
-    }
-
-
-def print_summary(summary: Mapping[str, Any]) -> None:
-    """Print a row for each set and system, then the mean over sets, in percent."""
-    table = Table(title=f"profile {summary['profile']}", title_justify="left")
-    for heading in ("set", "questions", "by", "system"):
-        align = "right" if heading == "questions" else "left"
-        table.add_column(heading, justify=align, no_wrap=True)
-    for heading in (*METRICS, "chars"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    rows = {**summary["sets"], "mean over sets": summary["mean over sets"]}
-    for name, row in rows.items():
-        labels = [name, str(row["questions"]), row["resampled"]]
-        for system, metrics in row["systems"].items():
-            cells = [_format_interval(Interval(**metrics[metric])) for metric in METRICS]
-            table.add_row(*labels, system, *cells, f"{metrics[CHARACTERS]['mean']:,.0f}")
-            labels = [""] * len(labels)
-        table.add_section()
-    console = _console()
-    console.print(table)
-    console.print(
-        "percent with 95% intervals, by bootstrap over memories or questions as `by` says;"
-        " chars: mean length of the first 10 hits"
-    )
-    for name, row in summary["sets"].items():
-        for system, metrics in row["systems"].items():
-            if share := metrics.get(RIGHT_FIRST):
-                text = _format_interval(Interval(**share))
-                console.print(f"{name}, {system}: the right statement before the other: {text}")
-    for name, silence in summary["silence"].items():
-        console.print(
-            f"{name}: {silence['prompts']} prompts for which nothing stored helps: nothing is added"
-            f" to {100 * silence['silent']:.1f}%, on average {silence['characters']:.0f} characters"
+def ablate(options: argparse.Namespace) -> None:
+    """Ask without each part in turn; print what every set loses, and what a search costs then."""
+    started = time.perf_counter()
+    answers: list[Answer] = []
+    with Target().database() as url:
+        profile = _choose_profile(options)
+        profiles = {WHOLE: profile, **leave_out(profile, options.part)}
+        way = Way(
+            url=url,
+            prefix=options.prefix,
+            profiles={name: item.as_dict() for name, item in profiles.items()},
+            is_timed=True,
         )
-    console.print(f"{summary['seconds']:.0f} s in all")
+        for panel_set in _choose(options):
+            answers += _ask_sets(options, [panel_set], way, with_silence=False).answers
+            # An ablation takes hours: what is measured outlives an interruption.
+            if options.save:
+                run = Run(profile=profile.as_dict(), answers=answers)
+                write_run(options.save, run)
+    summary = summarise_parts(Run(profile=profile.as_dict(), answers=answers))
+    summary["seconds"] = time.perf_counter() - started
+    if options.json:
+        print(json.dumps(summary, indent=1))
+    else:
+        print_parts(summary)
 
 
-def _format_interval(interval: Interval, sign: str = "") -> str:
-    low, high = 100 * interval.low, 100 * interval.high
-    return f"{100 * interval.mean:{sign}.1f} [{low:{sign}.1f}, {high:{sign}.1f}]"
+def leave_out(profile: Profile, parts: Sequence[str] | None = None) -> dict[str, Profile]:
+    """Return the profile without each part, by the part's name.
 
+    Args:
+        profile: The profile.
+        parts: Parts of `memsense eval --ablate`, or names of weights; by default all that the
+            profile uses, once.
 
-def _console() -> Console:
-    return Console(width=WIDTH, highlight=False, markup=False)
-
-
-# Options -----------------------------------------------------------------------------------------
+    Raises:
+        NotFoundError: If there is no part of a name; lists all.
+    """
+    weights = [
+        name
+        for name, value in profile.constants().items()
+        if name.endswith("_weight") and value and not isinstance(value, bool)
+    ]
+    variants: dict[str, Profile] = {}
+    for part in parts or [name for name in (*PARTS, *weights) if name not in IDLE]:
+        is_weight = part not in PARTS and part in weights
+        variant = profile.override(**{part: 0.0}) if is_weight else without(profile, part)
+        # Named alike, so that two parts that change the same are equal.
+        variant = variant.override(name=profile.name)
+        is_new = variant != profile and variant not in variants.values()
+        if parts or (is_new and any(variant.weights.values())):
+            variants[part] = variant
+    return variants
 
 
 def _choose(options: argparse.Namespace) -> list[PanelSet]:
@@ -443,6 +254,18 @@ def _read_options() -> argparse.Namespace:
     verb.add_argument("--again", action="store_true", help="erase what is stored of a set first")
     verb = add_verb(ask, sets, asking)
     verb.add_argument("--alone", action="store_true", help="without the plain rankings")
+    verb.add_argument("--save", type=Path, metavar="FILE", help="write every question's result")
+    verb = add_verb(compare)
+    verb.add_argument("before", type=Path, metavar="A.json", help="a file of ask --save")
+    verb.add_argument("after", type=Path, metavar="B.json", help="another one")
+    verb.add_argument("--falls", type=int, default=20, help="questions to print")
+    verb = add_verb(ablate, sets, asking)
+    verb.add_argument(
+        "--part",
+        action="append",
+        metavar="NAME",
+        help="a part of memsense eval, or a weight; default: all that the profile uses",
+    )
     verb.add_argument("--save", type=Path, metavar="FILE", help="write every question's result")
     return parser.parse_args()
 

@@ -2,23 +2,30 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.panel import IDLE, leave_out
+from benchmarks.panel_asking import OWN, Addition, Answer
+from benchmarks.panel_report import Run, read_run, summarise, summarise_gains, write_run
 from benchmarks.panel_scores import (
     CHARACTERS,
     RIGHT_FIRST,
     SEVERAL,
     Hit,
+    Ranking,
     average,
     find_means,
     rank_gold,
 )
 from benchmarks.panel_sets import Memory, PanelSet, Question, choose_sets, find_sets
-from memsense.errors import EvaluationError
+from memsense import PROFILES
+from memsense.errors import EvaluationError, NotFoundError
+from memsense.search.profiles import ROUTES
 
 SESSIONS = [
     {
@@ -260,3 +267,108 @@ def test_the_interval_over_sets_adds_independent_errors() -> None:
         for item in (sets[0], average(sets))
     ]
     assert widths[1] == pytest.approx(widths[0] / 2, rel=0.15)
+
+
+# Comparing and leaving out ------------------------------------------------------------------------
+
+
+def answer(
+    question_id: str, *ranks: int | None, panel_set: str = "bees", text: str = "Hives?"
+) -> Answer:
+    ranking = Ranking(gold=ranks, characters=100)
+    return Answer(
+        set=panel_set,
+        memory="ines",
+        question_id=question_id,
+        category="",
+        text=text,
+        rankings={OWN: ranking},
+    )
+
+
+def run(*answers: Answer) -> Run:
+    return Run(profile=PROFILES["balanced"].as_dict(), answers=answers)
+
+
+def test_gains_are_those_of_questions_that_both_runs_have() -> None:
+    before = run(answer("q1", 7), answer("q2", 1), answer("q3", 1))
+    after = run(answer("q1", 3), answer("q2", 12), answer("q4", 1))
+    summary = summarise_gains(before, after, falls=5)
+    gains = summary["sets"]["bees"]
+    means = {name: value["mean"] for name, value in gains["systems"][OWN].items()}
+    assert gains["questions"] == 2
+    assert means["T@5"] == 0  # one more, one less
+    assert means["T@10"] == -0.5
+    assert means["T@20"] == 0
+    assert means["MRR"] == pytest.approx(((1 / 3 - 1 / 7) + (1 / 12 - 1)) / 2)
+    assert summary["unpaired"] == 2
+
+
+def test_falls_are_listed_from_the_largest_and_without_gains() -> None:
+    before = run(answer("better", 9), answer("worse", 1), answer("worst", 1, 2), answer("same", 4))
+    after = run(
+        answer("better", 1), answer("worse", 6), answer("worst", None, 40), answer("same", 4)
+    )
+    falls = summarise_gains(before, after, falls=5)["falls"]
+    assert [(fall["question_id"], fall["before"], fall["after"]) for fall in falls] == [
+        ("worst", [1, 2], [None, 40]),
+        ("worse", [1], [6]),
+    ]
+    assert len(summarise_gains(before, after, falls=1)["falls"]) == 1
+
+
+def test_the_mean_gain_is_over_sets() -> None:
+    before = run(*(answer(f"q{n}", None) for n in range(9)), answer("q", None, panel_set="wasps"))
+    after = run(*(answer(f"q{n}", 1) for n in range(9)), answer("q", None, panel_set="wasps"))
+    means = summarise_gains(before, after, falls=0)["mean over sets"]["systems"][OWN]
+    assert means["T@5"]["mean"] == 0.5
+
+
+def test_runs_that_cannot_be_compared_are_refused() -> None:
+    one = run(answer("q", 1))
+    for other in (run(answer("q", 1, 2)), run(answer("q", 1, text="Bees?"))):
+        with pytest.raises(EvaluationError, match="question q of bees has another text or gold"):
+            summarise_gains(one, other, falls=5)
+    with pytest.raises(EvaluationError, match="no question in common"):
+        summarise_gains(one, run(answer("other", 1)), falls=5)
+
+
+def test_a_run_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    saved = run(answer("q1", 3, None), answer("q2", 1))
+    write_run(tmp_path / "run.json", saved)
+    assert summarise(read_run(tmp_path / "run.json")) == summarise(saved)
+    (tmp_path / "bad.json").write_text('{"answers": 1}')
+    for name in ("bad.json", "missing.json"):
+        with pytest.raises(EvaluationError, match=f"{name} can't be read"):
+            read_run(tmp_path / name)
+
+
+def test_added_characters_count_silence() -> None:
+    silent, loud = (
+        Addition(set="work", memory="ines", question_id=name, text="Hi", characters=count)
+        for name, count in (("a", 0), ("b", 300))
+    )
+    whole = replace(run(answer("q", 1)), additions=[silent, loud])
+    assert summarise(whole)["silence"] == {"work": {"prompts": 2, "silent": 0.5, "characters": 150}}
+
+
+def test_each_route_and_term_in_use_is_left_out_once() -> None:
+    balanced = PROFILES["balanced"]
+    variants = leave_out(balanced)
+    assert {"vec_full", "lexical", "tokens", "tokens_weight", "neighbours"} <= variants.keys()
+    assert all(variant != balanced for variant in variants.values())
+    constants = [json.dumps(variant.as_dict()) for variant in variants.values()]
+    assert len(set(constants)) == len(constants)
+    # Every weight that the profile uses is 0 in some variant.
+    for name, value in balanced.constants().items():
+        if name in ROUTES or (name.endswith("_weight") and name not in IDLE):
+            assert not value or any(not variant.constants()[name] for variant in variants.values())
+
+
+def test_parts_are_left_out_by_name_or_by_weight() -> None:
+    balanced = PROFILES["balanced"]
+    variants = leave_out(balanced, ["tokens_around", "tokens_weight"])
+    assert list(variants) == ["tokens_around", "tokens_weight"]
+    assert variants["tokens_weight"] == balanced.override(tokens_weight=0.0)
+    with pytest.raises(NotFoundError, match="no route or signal named 'tokens_al'"):
+        leave_out(balanced, ["tokens_al"])
