@@ -1,6 +1,6 @@
 """Storing of the panel's sets: each session as one, each turn with its own time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.panel_asking import find_server, name_connections, name_namespace, processor_seconds
@@ -10,8 +10,8 @@ from memsense.cli.progress import question_progress
 from memsense.evaluation.jsonl import GoldSession, GoldTurn
 from memsense.ingest import ReadOptions
 
-SESSIONS_AT_ONCE = 32
-"""Sessions that are embedded and stored together."""
+TURNS_AT_ONCE = 100
+"""Turns from which sessions are embedded and stored together: some sessions have one turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,21 +89,17 @@ def _add_sessions(
     sessions: Sequence[tuple[str, GoldSession]],
     on_session: Callable[[], object],
 ) -> None:
-    for start in range(0, len(sessions), SESSIONS_AT_ONCE):
-        batch = sessions[start : start + SESSIONS_AT_ONCE]
-        client.add_many(
-            [
-                {
-                    "user_id": user_id,
-                    "session_id": session.session_id,
-                    "messages": [_make_message(turn, session) for turn in session.turns],
-                }
-                for user_id, session in batch
-            ],
-            redact=False,
-        )
-        for _ in batch:
-            on_session()
+    batch: list[Mapping[str, object]] = []
+    turns = 0
+    for number, (user_id, session) in enumerate(sessions, 1):
+        messages = [_make_message(turn, session) for turn in session.turns]
+        batch.append({"user_id": user_id, "session_id": session.session_id, "messages": messages})
+        turns += len(messages)
+        if turns >= TURNS_AT_ONCE or number == len(sessions):
+            client.add_many(batch, redact=False)
+            for _ in batch:
+                on_session()
+            batch, turns = [], 0
 
 
 def _make_message(turn: GoldTurn, session: GoldSession) -> dict[str, object]:
