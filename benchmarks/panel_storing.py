@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmarks.panel_asking import find_server, name_connections, name_namespace, processor_seconds
 from benchmarks.panel_sets import Memory, PanelSet
 from memsense import MemSense
-from memsense.cli.progress import question_progress
+from memsense.cli.progress import ingest_progress, question_progress
 from memsense.evaluation.jsonl import GoldSession, GoldTurn
 from memsense.ingest import ReadOptions
 
@@ -43,7 +43,14 @@ def store_set(url: str, panel_set: PanelSet, *, prefix: str, again: bool = False
                 client.erase(user_id=user_id)
         before = sum(scope.turns for scope in client.stats())
         if panel_set.is_log:
-            client.ingest(panel_set.path, options=ReadOptions(format="locomo"))
+            with ingest_progress() as progress:
+                client.ingest(
+                    panel_set.path,
+                    options=ReadOptions(format="locomo"),
+                    on_start=progress.start,
+                    on_bytes=progress.note_bytes,
+                    on_session=progress.note_report,
+                )
         else:
             sessions = [
                 (memory.user_id, session)
