@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.panel_asking import OWN, Addition, Answer, Way, ask_all, make_tasks
+from benchmarks.panel_asking import OWN, Addition, Answer, Way, ask_all, check_stored, make_tasks
 from benchmarks.panel_report import (
     WHOLE,
     Run,
@@ -36,6 +36,7 @@ from benchmarks.panel_report import (
 )
 from benchmarks.panel_sets import PanelSet, choose_sets, find_sets
 from benchmarks.panel_storing import Stored, store_set
+from benchmarks.plain_rankings import check_packages
 from memsense import MemSense
 from memsense.cli.progress import question_progress
 from memsense.cli.target import Target
@@ -84,6 +85,8 @@ def store(options: argparse.Namespace) -> None:
 def ask(options: argparse.Namespace) -> None:
     """Search for every question; print each set and the mean over sets."""
     started = time.perf_counter()
+    if not options.alone:
+        check_packages()
     with Target().database() as url:
         profile = _choose_profile(options)
         way = Way(
@@ -111,6 +114,7 @@ def _ask_sets(
     with_silence: bool = True,
 ) -> Run:
     sets = [(item, item.read(own_session=options.own_session)) for item in chosen]
+    check_stored(way.url, options.prefix, sets)
     tasks = make_tasks(sets, options.prefix, limit=options.limit, with_silence=with_silence)
     answers: list[Answer] = []
     additions: list[Addition] = []

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -90,6 +91,22 @@ def name_namespace(prefix: str, panel_set: PanelSet) -> str:
     return f"{prefix}-{panel_set.stored_as}"
 
 
+def check_stored(url: str, prefix: str, sets: Sequence[tuple[PanelSet, Sequence[Memory]]]) -> None:
+    """Raise EvaluationError if a memory is not stored, before hours of asking.
+
+    An empty memory would be measured as one that finds nothing.
+    """
+    for panel_set, memories in sets:
+        namespace = name_namespace(prefix, panel_set)
+        with MemSense.open(url, namespace=namespace) as client:
+            users = {scope.user_id for scope in client.stats()}
+        if missing := [item.user_id for item in memories if item.user_id not in users]:
+            raise EvaluationError(
+                f"nothing is stored for {missing[0]} in namespace {namespace};"
+                f" run 'python -m benchmarks.panel store {panel_set.name}' first"
+            )
+
+
 def make_tasks(
     sets: Sequence[tuple[PanelSet, Sequence[Memory]]],
     prefix: str,
@@ -127,8 +144,8 @@ def ask_all(
 ) -> list[Answer | Addition]:
     """Return the results of all tasks in any order, from as many processes as `workers`."""
     if workers == 1:
-        batches = map(Asker(way).ask, tasks)
-        return _collect(batches, on_question)
+        with closing(Asker(way)) as asker:
+            return _collect(map(asker.ask, tasks), on_question)
     # Each process has one core: threads of matrix products would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ProcessPoolExecutor(
@@ -174,7 +191,6 @@ class Asker:
         self._profiles = {name: Profile(**values) for name, values in way.profiles.items()}
         self._url, self._application = name_connections(way.url)
         self._namespace = ""
-        self._users: set[str] = set()
         self._memory: MemSense | None = None
         self._plain: tuple[tuple[str, str], PlainRankings] | None = None
 
@@ -184,21 +200,12 @@ class Asker:
             self._memory.close()
 
     def ask(self, task: Task) -> list[Answer | Addition]:
-        """Return the results of a task's questions, in their order.
-
-        Raises EvaluationError if nothing is stored for its user: an empty memory would be measured
-        as one that finds nothing.
-        """
+        """Return the results of a task's questions, in their order."""
         if self._memory is None or self._namespace != task.namespace:
-            self.close()
+            if self._memory is not None:
+                self._memory.close()
             self._memory = MemSense.open(self._url, namespace=task.namespace)
             self._namespace = task.namespace
-            self._users = {scope.user_id for scope in self._memory.stats()}
-        if task.user_id not in self._users:
-            raise EvaluationError(
-                f"nothing is stored for {task.user_id} in namespace {task.namespace};"
-                f" run 'python -m benchmarks.panel store {task.set}' first"
-            )
         memory = self._memory
         return [
             self._add(memory, task, question)

@@ -6,6 +6,7 @@ PyStemmer.
 """
 
 import importlib
+import importlib.util
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from pgvector.psycopg import register_vector
 
 from benchmarks.panel_scores import DEPTH, Hit
 from benchmarks.statements import statement
+from memsense.errors import ConfigurationError
 
 RRF_K = 60
 FUSED = 200
@@ -24,7 +26,19 @@ FUSED = 200
 LONGEST = 8_000
 """Characters of a question that are read, as by a search."""
 
+PACKAGES = {"bm25s": "bm25s", "Stemmer": "PyStemmer"}
+"""Packages without types that are imported at their first use, by module."""
+
 SYSTEMS = ("BM25", "cosine", "RRF60")
+
+
+def check_packages() -> None:
+    """Raise ConfigurationError if bm25s or PyStemmer is not installed."""
+    if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
+        raise ConfigurationError(
+            f"plain rankings need {' and '.join(PACKAGES[name] for name in missing)}:"
+            " pip install 'memsense[bench]', or do without them by --alone"
+        )
 
 
 class PlainRankings:
@@ -57,7 +71,6 @@ class PlainRankings:
             self._exchange_of[row] = number
             if vector is not None:
                 self._vectors[row] = vector.to_numpy()
-        # Both packages have no types.
         self._bm25s: Any = importlib.import_module("bm25s")
         self._stemmer: Any = importlib.import_module("Stemmer").Stemmer("english")
         self._words: Any = self._bm25s.BM25()

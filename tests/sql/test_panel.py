@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.panel_asking import OWN, Addition, Answer, Way, ask_all, make_tasks
+from benchmarks.panel_asking import OWN, Addition, Answer, Way, ask_all, check_stored, make_tasks
 from benchmarks.panel_sets import PanelSet, find_sets
 from benchmarks.panel_storing import store_set
 from memsense import PROFILES, MemSense
@@ -60,7 +60,9 @@ def bees(tmp_path: Path) -> PanelSet:
 
 def ask(url: str, panel_set: PanelSet, **changes: Any) -> dict[str, Answer | Addition]:
     way = Way(url=url, prefix="test", profiles={OWN: PROFILES["balanced"].as_dict()}, **changes)
-    tasks = make_tasks([(panel_set, panel_set.read())], "test")
+    sets = [(panel_set, panel_set.read())]
+    check_stored(url, "test", sets)
+    tasks = make_tasks(sets, "test")
     return {result.question_id: result for result in ask_all(way, tasks, 1, lambda: None)}
 
 
