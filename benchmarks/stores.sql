@@ -18,6 +18,22 @@ JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 WHERE s.user_id = %(user_id)s
 ORDER BY c.chunk_id;
 
+-- name: load_exchanges
+-- Chunks of one user's exchanges in their order, each with its vector of the model in use.
+SELECT
+    c.session_id, c.ordinal, coalesce(c.user_text, ''), coalesce(c.assistant_text, ''), c.message_ids, e.embedding
+FROM memsense.namespaces AS n
+JOIN memsense.scopes AS s USING (tenant_id, namespace_id)
+JOIN memsense.chunks AS c USING (tenant_id, scope_id)
+LEFT JOIN memsense.embeddings AS e
+    ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
+    AND e.route = 'full' AND e.model_id = n.model_id
+WHERE n.name = %(namespace)s AND s.user_id = %(user_id)s AND c.granularity = 'turn' AND c.status = 'active'
+ORDER BY c.chunk_id;
+
+-- name: find_backends
+SELECT pid FROM pg_stat_activity WHERE application_name = %(application)s;
+
 -- name: measure_sizes
 -- Bytes per kind of table, indexes included.
 SELECT
