@@ -20,6 +20,7 @@ import numpy as np
 
 from memsense.embed import OnnxEmbedder
 from memsense.embed.onnx import DATA, MODEL
+from memsense.search.question import analyse_question
 from memsense.search.question.kind import read_kind
 
 PROMPTS = Path(__file__).parents[2] / "tests" / "data" / "prompts.jsonl"
@@ -83,7 +84,7 @@ def main() -> None:
     for source, model in (("vector", MODEL), ("words", "")):
         counts: Counter[tuple[str, str, str, bool]] = Counter()
         for prompt, vector in zip(prompts, vectors, strict=True):
-            kind = read_kind(prompt["text"], vector, model).kind
+            kind = read_kind(analyse_question(prompt["text"]), vector, model).kind
             for field in (prompt["field"], "all"):
                 counts[prompt["half"], prompt["kind"], field, kind == "request"] += 1
         for half, kind, field in sorted({key[:3] for key in counts}):

@@ -121,7 +121,7 @@ def prepare_search(
             elif is_routed:
                 vector = embedder.embed_query(question.search_text)
         if vector is not None and profile.has_requests:
-            kind = read_kind(question.search_text, vector, embedder.model, request.prompt_kind)
+            kind = read_kind(question, vector, embedder.model, stated=request.prompt_kind)
             profile = profile.for_request(kind.share)
         if not is_routed:
             vector = None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memsense.embed import OnnxEmbedder
 from memsense.embed.onnx import MODEL
 from memsense.search.profiles import BALANCED, PROFILES, TOKEN_WEIGHTS, Profile
+from memsense.search.question import analyse_question
 from memsense.search.question.kind import read_kind
 
 PROMPTS = Path(__file__).parents[1] / "data" / "prompts.jsonl"
@@ -37,11 +38,16 @@ def test_prompts_of_somebody_else_are_read_right(
 ) -> None:
     prompts = prompts_of(kind)
     assert len(prompts) == 150
-    read = [read_kind(text, embedder.embed_query(text), MODEL) for text in prompts]
+    read = [
+        read_kind(analyse_question(text), embedder.embed_query(text), MODEL) for text in prompts
+    ]
     assert {it.source for it in read} == {"vector"}
     share = sum(it.kind == "request" for it in read) / len(read)
     assert by_vector[0] <= share <= by_vector[1]
-    read = [read_kind(text, embedder.embed_query(text), "another model") for text in prompts]
+    read = [
+        read_kind(analyse_question(text), embedder.embed_query(text), "another model")
+        for text in prompts
+    ]
     assert {it.source for it in read} == {"words"}
     share = sum(it.kind == "request" for it in read) / len(read)
     assert by_words[0] <= share <= by_words[1]
@@ -50,16 +56,40 @@ def test_prompts_of_somebody_else_are_read_right(
 def test_the_caller_decides_over_vector_and_words(embedder: OnnxEmbedder) -> None:
     text = "Any good books on bees?"
     vector = embedder.embed_query(text)
-    assert read_kind(text, vector, MODEL).kind == "request"
-    assert read_kind(text, vector, MODEL, "question") == ("question", 0.0, 0.0, "caller")
-    assert read_kind(text, None, "", "request") == ("request", 1.0, 1.0, "caller")
+    assert read_kind(analyse_question(text), vector, MODEL).kind == "request"
+    assert read_kind(analyse_question(text), vector, MODEL, stated="question") == (
+        "question",
+        0.0,
+        0.0,
+        "caller",
+    )
+    assert read_kind(analyse_question(text), stated="request") == ("request", 1.0, 1.0, "caller")
+
+
+def test_a_prompt_that_names_a_speaker_is_a_question(embedder: OnnxEmbedder) -> None:
+    text = "Any ideas what Ann would like?"
+    vector = embedder.embed_query(text)
+    named = analyse_question(text, speakers=["Ann", "Bob"])
+    assert read_kind(named, vector, MODEL) == ("question", 0.0, 0.0, "names")
+    assert read_kind(named, vector, MODEL, stated="request").kind == "request"
+    assert read_kind(analyse_question(text), vector, MODEL).kind == "request"
+
+
+def test_words_decide_over_letters_that_the_model_does_not_know(embedder: OnnxEmbedder) -> None:
+    for text, source in (
+        ("Посоветуй хорошие книги о пчёлах", "words"),
+        ("週末のアイデアはありますか", "words"),
+        ("Schöne Bücher über Bienen?", "vector"),
+        ("3 + 4", "vector"),
+    ):
+        assert read_kind(analyse_question(text), embedder.embed_query(text), MODEL).source == source
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 3))
 def test_the_share_grows_evenly_from_a_logit_of_0_to_1(seed: int, length: float) -> None:
     vector = np.random.default_rng(seed).standard_normal(384).astype(np.float32)
     vector *= np.float32(length / np.linalg.norm(vector))
-    reading = read_kind("", vector, MODEL)
+    reading = read_kind(analyse_question("tea"), vector, MODEL)
     logit = np.log(reading.chance / (1 - reading.chance))
     assert reading.share == pytest.approx(np.clip(logit, 0, 1), abs=1e-6)
     assert reading.kind == ("request" if logit > 0 else "question")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.embed.onnx import DATA, MODEL
+from memsense.search.question import Question
 
 PromptKind = Literal["question", "request"]
 
@@ -29,6 +30,9 @@ _ADVICE = re.compile(
 _PAST = re.compile(r"\b(?:did|was|were|had|said|told|when|which|who|whose)\b", re.IGNORECASE)
 
 
+_FIRST_OTHER_LETTER = "\u0370"  # Greek, behind all Latin letters of everyday text
+
+
 class KindReading(NamedTuple):
     """The kind that a prompt was read as.
 
@@ -37,33 +41,44 @@ class KindReading(NamedTuple):
         chance: Chance that it is a request, 0 to 1.
         share: Share of the constants for requests that the search takes, 0 to 1. It grows evenly
             with the logit, from a chance of 50% to one of 73%, so that no word flips a ranking.
-        source: What it was read from: the prompt's "vector", its "words", or the "caller".
+        source: What it was read from: the prompt's "vector", its "words", the "names" of speakers
+            in it, or the "caller".
     """
 
     kind: PromptKind
     chance: float
     share: float
-    source: Literal["vector", "words", "caller"]
+    source: Literal["vector", "words", "names", "caller"]
 
 
 def read_kind(
-    text: str, vector: NDArray[np.float32] | None, model: str, stated: PromptKind | None = None
+    prompt: Question,
+    vector: NDArray[np.float32] | None = None,
+    model: str = "",
+    *,
+    stated: PromptKind | None = None,
 ) -> KindReading:
     """Return the kind of a prompt.
 
-        read_kind("Any ideas for a rainy Sunday?", None, "")  # a request, by its words
+        read_kind(analyse_question("Any ideas for a rainy Sunday?"))  # a request, by its words
+
+    A prompt that names a speaker of the memory asks about that person: it is a question. The words
+    decide without a vector of the built-in model, which alone has weights for kinds, and for
+    letters that it does not know.
 
     Args:
-        text: The prompt.
-        vector: Its unit vector, (d,), None without one.
-        model: The model of the vector. Only the built-in one has weights for kinds; the words
-            decide for any other.
+        prompt: The analysed prompt.
+        vector: The unit vector of its search text, (d,).
+        model: The model of the vector.
         stated: The kind as the caller states it.
     """
     if stated is not None:
         chance = float(stated == "request")
         return KindReading(stated, chance, chance, "caller")
-    if vector is not None and model == MODEL:
+    if prompt.named_speakers:
+        return KindReading("question", 0.0, 0.0, "names")
+    text = prompt.text
+    if vector is not None and model == MODEL and not _has_other_letters(text):
         weights = _weights()
         logit = float(weights[:-1] @ vector + weights[-1])
         share = min(1.0, max(0.0, logit))
@@ -72,6 +87,12 @@ def read_kind(
     is_request = bool(_ORDER.search(text) or _ADVICE.search(text)) and not _PAST.search(text)
     kind = "request" if is_request else "question"
     return KindReading(kind, 0.8 if is_request else 0.2, float(is_request), "words")
+
+
+def _has_other_letters(text: str) -> bool:
+    """Return whether most letters of a text are not Latin: of such text the model knows little."""
+    letters = [character for character in text if character.isalpha()]
+    return sum(character < _FIRST_OTHER_LETTER for character in letters) < len(letters) / 2
 
 
 @cache
