@@ -217,7 +217,7 @@ class Profile:
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
-    question_tokens: int = 24
+    question_tokens: int = 64
     asks_weight: float = 0.0
     asked_name_weight: float = 0.0
     when_time_weight: float = 0.0

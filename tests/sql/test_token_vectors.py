@@ -213,14 +213,14 @@ def test_tokens_are_terms_and_every_part_adds_up(memory: MemSense, granularity: 
 
 def test_as_many_words_are_compared_as_the_profile_says(memory: MemSense) -> None:
     filled(memory)
-    question = " ".join(f"word{n}" for n in range(30))
+    question = " ".join(f"word{n}" for n in range(80))
 
     def compared(**overrides: int) -> list[str]:
         result = memory.search(question, user_id="ada", overrides={**TOKENS, **overrides})
         return [match.asked for match in result[0].explain.matches]
 
     assert len(compared()) == BALANCED.question_tokens
-    assert len(compared(question_tokens=30)) == 30
+    assert len(compared(question_tokens=80)) == 80
     assert len(compared(question_tokens=3)) == 3
     assert set(compared(question_tokens=3)) < set(compared())
 
