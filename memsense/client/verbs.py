@@ -75,7 +75,6 @@ from memsense.parameters import (
     WriteKey,
 )
 from memsense.search.prompt import TextFormat
-from memsense.search.question.kind import PromptKind
 from memsense.search.request import (
     DEFAULT_CONTENT_BUDGET,
     DEFAULT_TOP_K,
@@ -95,6 +94,7 @@ from memsense.types import (
     Event,
     Granularity,
     Page,
+    PromptKind,
     ScopeStatistics,
     SessionSummary,
     Status,

@@ -15,8 +15,7 @@ from memsense.db.queries import statement_names
 from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, wrong_value
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
-from memsense.search.question.kind import PromptKind
-from memsense.types import Granularity, MemoryKind
+from memsense.types import Granularity, MemoryKind, PromptKind
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000

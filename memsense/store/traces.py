@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -23,7 +23,7 @@ from memsense.db.rows import (
 )
 from memsense.store.conditions import exchanges_condition, select_strict
 from memsense.store.scopes import Namespace
-from memsense.types import Note
+from memsense.types import Note, PromptKind
 
 FILE = "trace.sql"
 
@@ -148,7 +148,7 @@ class Trace:
     candidates: Sequence[TraceCandidate] = ()
 
     @property
-    def kind(self) -> Literal["question", "request"] | None:
+    def kind(self) -> PromptKind | None:
         """Return the kind that the prompt was read as, None if its profile ranks both alike."""
         if self.request_share is None:
             return None

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from memsense.embed.onnx import DATA, MODEL
 from memsense.search.question import Question
-
-PromptKind = Literal["question", "request"]
+from memsense.types import PromptKind
 
 # For embedders without weights of their own. Measured by benchmarks/fits/prompt_kind.py.
 _ORDER = re.compile(
