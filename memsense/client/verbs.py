@@ -147,7 +147,7 @@ KindOfPrompt = Annotated[
     PromptKind,
     about(
         'Kind of the prompt: a "question" that memories answer, or a "request" that they should'
-        " shape, such as one for advice or code; default: as its vector is read."
+        " shape, such as one for advice or code; default: detected."
     ),
 ]
 HitGranularity = Annotated[

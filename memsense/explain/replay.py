@@ -191,8 +191,7 @@ def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequ
         filters=filters,
         profile=profile,
         asked_at=trace.asked_at,
-        # What the caller said holds; otherwise the prompt is read anew.
-        prompt_kind=trace.kind if trace.kind_by == "caller" else None,
+        request_share=trace.request_share,
     )
 
 

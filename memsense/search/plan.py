@@ -88,8 +88,8 @@ class PreparedSearch(NamedTuple):
     """A search that is ready for recall; `embed_ms` is the time that the preparation took.
 
     `tokens` are the question's, None if no term compares tokens or the embedder has none. `kind` is
-    None without a vector, and where the profile ranks requests as it ranks questions. The profile
-    of `recall_request` is the plan's as the kind changes it.
+    None without a vector, and where the profile ranks requests as it ranks questions.
+    `recall_request.profile` has the constants in force.
     """
 
     plan: SearchPlan
@@ -121,7 +121,10 @@ def prepare_search(
             elif is_routed:
                 vector = embedder.embed_query(question.search_text)
         if vector is not None and profile.has_requests:
-            kind = read_kind(question, vector, embedder.model, stated=request.prompt_kind)
+            stated = request.request_share
+            if request.prompt_kind is not None:
+                stated = float(request.prompt_kind == "request")
+            kind = read_kind(question, vector, embedder.model, stated=stated)
             profile = profile.for_request(kind.share)
         if not is_routed:
             vector = None

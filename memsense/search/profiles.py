@@ -121,7 +121,7 @@ class Profile:
             session together, where exchanges are returned.
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
-        question_tokens: Number of tokens of the question that are compared, the heaviest.
+        question_tokens: Maximum number of question tokens to compare, heaviest first.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
         asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
             to 5.
@@ -148,7 +148,7 @@ class Profile:
             memories should shape rather than answer.
         request_tokens: Share of the weights of tokens that counts for a request.
         request_neighbours: Share of the weight of neighbours that counts for a request.
-        request_similarity: Weight of the similarity that a request adds.
+        request_similarity: Weight added to `similarity_weight` for a request.
         reranker_weight: Weight of an optional reranker's score.
         reranker_depth: Number of best entries that the reranker reads.
         phrase_boost: Boost of texts that hold the question word for word.
@@ -217,7 +217,7 @@ class Profile:
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
-    question_tokens: int = 64
+    question_tokens: int = 1000
     asks_weight: float = 0.0
     asked_name_weight: float = 0.0
     when_time_weight: float = 0.0
@@ -346,14 +346,14 @@ class Profile:
 
     @property
     def has_requests(self) -> bool:
-        """Return whether a request is ranked otherwise than a question."""
+        """Return whether a request is ranked differently from a question."""
         shares = (self.request_words, self.request_tokens, self.request_neighbours)
         return min(shares) < 1 or self.request_similarity > 0
 
     def for_request(self, share: float) -> "Profile":
         """Return the profile that ranks a prompt which is a request to this share.
 
-        Its constants are those in force: for itself, requests and questions are alike.
+        The result ranks all prompts alike, by the constants in force.
 
         Args:
             share: 0 for a question, 1 for a request, or what is between.
@@ -366,9 +366,12 @@ class Profile:
         weights = ("lexical", "coverage_weight")
         values = self.constants()
         changes: dict[str, object] = {name: words * values[name] for name in weights}
-        changes |= {name: tokens * values[name] for name in TOKEN_WEIGHTS}
+        # A name that is asked for would outweigh the words, if tokens don't count.
+        for name in (*TOKEN_WEIGHTS, "asked_name_weight"):
+            changes[name] = tokens * values[name]
         changes["neighbour_weight"] = reduced(self.request_neighbours) * self.neighbour_weight
-        changes["similarity_weight"] = self.similarity_weight + share * self.request_similarity
+        similarity = self.similarity_weight + share * self.request_similarity
+        changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
         plain = dict.fromkeys(("request_words", "request_tokens", "request_neighbours"), 1.0)
         return self.override(**changes, **plain, request_similarity=0.0)
 
@@ -532,6 +535,7 @@ BALANCED = Profile(
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,
+    question_tokens=64,
     request_words=0.5,
     request_tokens=0.0,
     request_neighbours=0.0,

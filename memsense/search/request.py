@@ -152,7 +152,8 @@ class SearchRequest:
         as_of: The moment at which memory is searched as it stood; None for now.
         profile: A profile or its name; None for the namespace's settings.
         overrides: Constants of the profile that this search changes.
-        prompt_kind: "question" or "request"; None for what the prompt is read as.
+        prompt_kind: "question" or "request"; None if it is to be detected.
+        request_share: Share of a request, 0 to 1, as a trace recorded it.
     """
 
     query: str
@@ -167,3 +168,4 @@ class SearchRequest:
     profile: str | Profile | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
     prompt_kind: PromptKind | None = None
+    request_share: float | None = None

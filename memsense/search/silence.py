@@ -212,7 +212,7 @@ def judge_features(
     }
     compared = [it.explain.matches for it in first if it.explain.matches]
     if compared:
-        # Not the term of that name, which a request has not: matches add up to its value.
+        # A request has no term `tokens`; its matches add up to the same value.
         features["tokens"] = max(
             sum(match.share * match.similarity for match in matches) for matches in compared
         )

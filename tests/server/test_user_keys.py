@@ -184,7 +184,7 @@ NAMES_NOTHING = {
     "agent_id", "mode", "task_tag", "facets", "memory_kind", "confidence", "metadata", "expires_at",
     "ttl", "embed", "since", "until", "kind", "kinds", "granularity", "status", "limit", "content",
     "occurred_at", "reason", "top_k", "min_score", "asked_at", "profile", "overrides", "as_of",
-    "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
+    "content_budget", "trace", "prompt_kind", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
     "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",

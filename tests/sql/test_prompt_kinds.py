@@ -73,7 +73,7 @@ def test_a_profile_that_ranks_all_prompts_alike_reads_no_kind(memory: MemSense) 
 
 
 @pytest.mark.parametrize("kind", ["question", "request"])
-def test_a_trace_keeps_the_constants_of_the_kind_and_a_replay_uses_them(
+def test_a_trace_keeps_the_share_of_a_request_and_a_replay_ranks_by_it(
     memory: MemSense, kind: str
 ) -> None:
     fill(memory)

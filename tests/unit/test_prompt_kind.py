@@ -57,13 +57,13 @@ def test_the_caller_decides_over_vector_and_words(embedder: OnnxEmbedder) -> Non
     text = "Any good books on bees?"
     vector = embedder.embed_query(text)
     assert read_kind(analyse_question(text), vector, MODEL).kind == "request"
-    assert read_kind(analyse_question(text), vector, MODEL, stated="question") == (
+    assert read_kind(analyse_question(text), vector, MODEL, stated=0.0) == (
         "question",
         0.0,
         0.0,
         "caller",
     )
-    assert read_kind(analyse_question(text), stated="request") == ("request", 1.0, 1.0, "caller")
+    assert read_kind(analyse_question(text), stated=1.0) == ("request", 1.0, 1.0, "caller")
 
 
 def test_a_prompt_that_names_a_speaker_is_a_question(embedder: OnnxEmbedder) -> None:
@@ -71,7 +71,7 @@ def test_a_prompt_that_names_a_speaker_is_a_question(embedder: OnnxEmbedder) -> 
     vector = embedder.embed_query(text)
     named = analyse_question(text, speakers=["Ann", "Bob"])
     assert read_kind(named, vector, MODEL) == ("question", 0.0, 0.0, "names")
-    assert read_kind(named, vector, MODEL, stated="request").kind == "request"
+    assert read_kind(named, vector, MODEL, stated=1.0).kind == "request"
     assert read_kind(analyse_question(text), vector, MODEL).kind == "request"
 
 
@@ -120,11 +120,19 @@ def test_a_request_changes_words_tokens_neighbours_and_similarity() -> None:
         assert ranked.neighbour_weight == pytest.approx((1 - share) * profile.neighbour_weight)
         similarity = profile.similarity_weight + 0.8 * share
         assert ranked.similarity_weight == pytest.approx(similarity)
+        assert ranked.asked_name_weight == pytest.approx(
+            (1 - 0.5 * share) * profile.asked_name_weight
+        )
         # Its constants are those in force: a replay of them changes nothing more.
         assert ranked.for_request(1.0).constants() == ranked.constants()
 
 
-def test_only_profiles_that_combine_words_and_vectors_know_requests() -> None:
+def test_no_allowed_weights_make_a_request_fail() -> None:
+    profile = BALANCED.override(similarity_weight=5.0, request_similarity=5.0)
+    assert profile.for_request(0.7).similarity_weight == 5.0
+
+
+def test_all_shipped_profiles_with_vectors_know_requests_but_memsense() -> None:
     assert {name for name, profile in PROFILES.items() if not profile.has_requests} == {
         "memsense",
         "lexical",

@@ -40,6 +40,7 @@ class KindReading(NamedTuple):
         chance: Chance that it is a request, 0 to 1.
         share: Share of the constants for requests that the search takes, 0 to 1. It grows evenly
             with the logit, from a chance of 50% to one of 73%, so that no word flips a ranking.
+            By words it is 0 or 1.
         source: What it was read from: the prompt's "vector", its "words", the "names" of speakers
             in it, or the "caller".
     """
@@ -55,7 +56,7 @@ def read_kind(
     vector: NDArray[np.float32] | None = None,
     model: str = "",
     *,
-    stated: PromptKind | None = None,
+    stated: float | None = None,
 ) -> KindReading:
     """Return the kind of a prompt.
 
@@ -69,11 +70,10 @@ def read_kind(
         prompt: The analysed prompt.
         vector: The unit vector of its search text, (d,).
         model: The model of the vector.
-        stated: The kind as the caller states it.
+        stated: Share of a request, as the caller or a trace states it: 0 for a question.
     """
     if stated is not None:
-        chance = float(stated == "request")
-        return KindReading(stated, chance, chance, "caller")
+        return KindReading("request" if stated > 0 else "question", stated, stated, "caller")
     if prompt.named_speakers:
         return KindReading("question", 0.0, 0.0, "names")
     text = prompt.text
