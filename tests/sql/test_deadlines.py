@@ -12,11 +12,19 @@ from collections.abc import Callable, Generator, Sequence
 import psycopg
 import pytest
 from embedders import HashingEmbedder, TokenHashingEmbedder, Vectors
+from waiting import wait_until
 
 from memsense import AsyncMemSense, MemSense
 from memsense.config import Settings
+from memsense.db import calls
+from memsense.deadline import remaining
 from memsense.embed import Passage, QuestionTokens, Reading
-from memsense.errors import CallTimeoutError, EmbeddingError, InvalidInputError
+from memsense.errors import (
+    CallTimeoutError,
+    ConnectionFailedError,
+    EmbeddingError,
+    InvalidInputError,
+)
 
 OpenMemory = Callable[..., MemSense]
 
@@ -134,6 +142,28 @@ def test_a_deadline_holds_for_a_wait_for_a_connection_and_in_a_task(
         asyncio.run(recall())
     with pytest.raises(InvalidInputError, match="timeout"):
         memory.recent(user_id="ada", timeout=0)
+
+
+def test_a_call_is_late_by_the_clock_even_if_its_timer_has_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Unhurried(threading.Timer):
+        def run(self) -> None:
+            self.finished.wait()
+
+    def take_no_connection() -> None:
+        wait_until(lambda: remaining() == 0, "the deadline")
+        raise ConnectionFailedError("no connection became free")
+
+    monkeypatch.setattr(calls, "Timer", Unhurried)
+    with pytest.raises(CallTimeoutError, match="timeout of 0.1 s"):
+        calls.run_in_time(take_no_connection, 0.1)
+
+    def fail() -> None:
+        raise ConnectionFailedError("the server is away")
+
+    with pytest.raises(ConnectionFailedError):
+        calls.run_in_time(fail, float(PATIENCE))
 
 
 def test_unknown_names_are_noted_up_to_a_number_and_compared_while_that_is_cheap(
