@@ -34,7 +34,7 @@ PARAMETERS: dict[str, Declared] = {
     "as_of": (datetime, None, "Search memory as it stood at this moment; needs the setting `history` to have been on. What was erased or has expired since is gone from the past too."),
     "profile": (str, None, "A profile or the name of one, used as it is; default: the namespace's settings."),
     "overrides": (dict[str, Any], None, 'Weights of routes (0 to 5) and constants of the profile to change for this call alone, such as {"lexical": 1.5}.'),
-    "prompt_kind": (Literal["question", "request"], None, 'Kind of the prompt: a "question" that memories answer, or a "request" that they should shape, such as one for advice or code; default: as its vector is read.'),
+    "prompt_kind": (Literal["question", "request"], None, 'Kind of the prompt: a "question" that memories answer, or a "request" that they should shape, such as one for advice or code; default: detected.'),
     "content_budget": (int, 5000, "Maximum characters of a hit's text; longer texts are cut around what the question asks for."),
     "trace": (bool, None, "Record the search for `traces` and the views; default: a share of searches, by the setting `trace_sample`."),
     "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),

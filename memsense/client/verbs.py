@@ -566,7 +566,7 @@ class Memory:
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
             prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
-                they should shape, such as one for advice or code; default: as its vector is read.
+                they should shape, such as one for advice or code; default: detected.
             content_budget: Maximum characters of a hit's text; longer texts are cut around what the
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
@@ -696,7 +696,7 @@ class Memory:
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
             prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
-                they should shape, such as one for advice or code; default: as its vector is read.
+                they should shape, such as one for advice or code; default: detected.
             format: Layout of the text: "markdown" or "xml".
             tokenizer: Counter of tokens: a function of a text, or an object with `encode`; default:
                 an estimate of memsense's own.
@@ -804,7 +804,7 @@ class Memory:
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
             prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
-                they should shape, such as one for advice or code; default: as its vector is read.
+                they should shape, such as one for advice or code; default: detected.
             content_budget: Maximum characters of a hit's text; longer texts are cut around what the
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
@@ -887,7 +887,7 @@ class Memory:
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
             prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
-                they should shape, such as one for advice or code; default: as its vector is read.
+                they should shape, such as one for advice or code; default: detected.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:

@@ -31,7 +31,7 @@ def prompts_of(kind: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "by_vector", "by_words"),
-    [("request", (0.88, 1), (0.4, 1)), ("question", (0, 0.07), (0, 0.04))],
+    [("request", (0.85, 1), (0.4, 1)), ("question", (0, 0.05), (0, 0.04))],
 )
 def test_prompts_of_somebody_else_are_read_right(
     embedder: OnnxEmbedder, kind: str, by_vector: tuple[float, float], by_words: tuple[float, float]
