@@ -4,7 +4,7 @@
     python -m benchmarks.fits.prompt_kind --panel FOLDER   # fits and writes the file before
 
 A logistic regression over the vector of the prompt, with an L2 penalty of 5 on its weights. It is
-fitted on one half of tests/data/prompts.jsonl, 1,544 prompts that were written for it, and with
+fitted on one half of tests/data/prompts.jsonl, 1,560 prompts that were written for it, and with
 the weight 0.6 on up to 100 prompts of each of five sets whose licences allow it. The other half of
 the file, 300 prompts, was written by somebody who had not seen the first, and decides nothing.
 """

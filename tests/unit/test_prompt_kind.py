@@ -73,6 +73,9 @@ def test_a_prompt_that_names_a_speaker_is_a_question(embedder: OnnxEmbedder) -> 
     assert read_kind(named, vector, MODEL) == ("question", 0.0, 0.0, "names")
     assert read_kind(named, vector, MODEL, stated=1.0).kind == "request"
     assert read_kind(analyse_question(text), vector, MODEL).kind == "request"
+    user = analyse_question("Any ideas what Ada would like?", asker="ada", is_asker_known=True)
+    assert user.search_text != user.text
+    assert read_kind(user, vector, MODEL).source == "names"
 
 
 def test_words_decide_over_letters_that_the_model_does_not_know(embedder: OnnxEmbedder) -> None:

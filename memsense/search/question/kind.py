@@ -41,8 +41,8 @@ class KindReading(NamedTuple):
         share: Share of the constants for requests that the search takes, 0 to 1. It grows evenly
             with the logit, from a chance of 50% to one of 73%, so that no word flips a ranking.
             By words it is 0 or 1.
-        source: What it was read from: the prompt's "vector", its "words", the "names" of speakers
-            in it, or the "caller".
+        source: What it was read from: the prompt's "vector", its "words", the "names" of people in
+            it, or the "caller".
     """
 
     kind: PromptKind
@@ -62,9 +62,9 @@ def read_kind(
 
         read_kind(analyse_question("Any ideas for a rainy Sunday?"))  # a request, by its words
 
-    A prompt that names a speaker of the memory asks about that person: it is a question. The words
-    decide without a vector of the built-in model, which alone has weights for kinds, and for
-    letters that it does not know.
+    A prompt that names a speaker of the memory, or speaks of its user as "she", asks about that
+    person: it is a question. The words decide without a vector of the built-in model, which alone
+    has weights for kinds, and for letters that it does not know.
 
     Args:
         prompt: The analysed prompt.
@@ -74,7 +74,7 @@ def read_kind(
     """
     if stated is not None:
         return KindReading("request" if stated > 0 else "question", stated, stated, "caller")
-    if prompt.named_speakers:
+    if prompt.named_speakers or prompt.search_text != prompt.text:
         return KindReading("question", 0.0, 0.0, "names")
     text = prompt.text
     if vector is not None and model == MODEL and not _has_other_letters(text):
