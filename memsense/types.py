@@ -15,6 +15,7 @@ Granularity = Literal["turn", "session"]
 MemoryKind = Literal["stable", "preference", "episodic", "ephemeral"]
 IngestMode = Literal["turn", "session", "hybrid"]
 EmbedWhen = Literal["now", "later", "strict"]
+PromptKind = Literal["question", "request"]
 Status = Literal["active", "archived", "deleted"]
 NoteKind = Literal[
     "empty", "unknown user", "unknown session", "unknown agent", "unknown tag", "filters", "past",

@@ -312,7 +312,7 @@ COMMENT ON COLUMN memsense.trace_candidates.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.trace_candidates.routes IS 'The routes that found it.';
 COMMENT ON COLUMN memsense.trace_candidates.ranks IS 'Its rank in each of them, from 1.';
 COMMENT ON COLUMN memsense.trace_candidates.scores IS 'Its raw score in each of them.';
-COMMENT ON COLUMN memsense.trace_candidates.weights IS 'The weight of each of them in the profile.';
+COMMENT ON COLUMN memsense.trace_candidates.weights IS 'The weight of each of them, as it was in force.';
 COMMENT ON COLUMN memsense.trace_candidates.contributions IS 'The contribution of each of them: rrf_weight * weight / (rrf_k + rank).';
 COMMENT ON COLUMN memsense.trace_candidates.rrf_score IS 'The sum of the contributions.';
 COMMENT ON COLUMN memsense.trace_candidates.memory_score IS 'Its memory score, 0 to 1, when it was found.';
@@ -354,7 +354,7 @@ COMMENT ON COLUMN memsense.recall_explain.user_id IS 'The user whose memory was 
 COMMENT ON COLUMN memsense.recall_explain.trace_id IS 'The recorded search.';
 COMMENT ON COLUMN memsense.recall_explain.recorded_at IS 'When the search was recorded.';
 COMMENT ON COLUMN memsense.recall_explain.question IS 'The question.';
-COMMENT ON COLUMN memsense.recall_explain.profile_name IS 'The profile that ranked; its constants are in traces.profile.';
+COMMENT ON COLUMN memsense.recall_explain.profile_name IS 'The profile that ranked; its constants are in traces.profile, and how far those for requests counted in traces.request_share.';
 COMMENT ON COLUMN memsense.recall_explain.hit_rank IS 'Place of the hit in the answer, from 1.';
 COMMENT ON COLUMN memsense.recall_explain.chunk_id IS 'The chunk that was ranked.';
 COMMENT ON COLUMN memsense.recall_explain.shown_chunk_id IS 'The chunk that was shown for it: itself, or the session chunk around it.';
@@ -362,7 +362,7 @@ COMMENT ON COLUMN memsense.recall_explain.granularity IS 'turn or session, of th
 COMMENT ON COLUMN memsense.recall_explain.route IS 'A route that found the chunk.';
 COMMENT ON COLUMN memsense.recall_explain.route_rank IS 'The chunk''s rank in that route, from 1.';
 COMMENT ON COLUMN memsense.recall_explain.raw_score IS 'The score by which the route ranks: a cosine, or the lexical score.';
-COMMENT ON COLUMN memsense.recall_explain.weight IS 'The route''s weight in the profile.';
+COMMENT ON COLUMN memsense.recall_explain.weight IS 'The route''s weight, as it was in force.';
 COMMENT ON COLUMN memsense.recall_explain.contribution IS 'The score that the route added to final_score; 0 for a turn that only supports its session.';
 COMMENT ON COLUMN memsense.recall_explain.share IS 'contribution / final_score.';
 COMMENT ON COLUMN memsense.recall_explain.turn_support IS 'The score that the session''s other chunks added, the same in each row of the hit.';

@@ -158,7 +158,7 @@ def judge(pool: Pool, questions: Sequence[Asked]) -> Iterator[Judged]:
         read_namespace = partial(fetch_namespace, tenant_id=tenant_id, name=asked.namespace)
         place = run_read(pool, read_namespace)
         plan = SearchPlan(
-            request=SearchRequest(query=asked.question, user_id=asked.user_id, top_k=20),
+            request=SearchRequest(query=asked.question, user_id=asked.user_id, top_k=20, prompt_kind="question"),
             tenant_id=tenant_id,
             namespace=asked.namespace,
             model=place.in_use,

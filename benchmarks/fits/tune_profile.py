@@ -112,7 +112,7 @@ def gather(
     }
     for gold in questions:
         plan = SearchPlan(
-            request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=max(DEPTHS)),
+            request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=max(DEPTHS), prompt_kind="question"),
             tenant_id=tenant_id,
             namespace=namespace,
             model=place.in_use,

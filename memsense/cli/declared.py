@@ -34,6 +34,7 @@ PARAMETERS: dict[str, Declared] = {
     "as_of": (datetime, None, "Search memory as it stood at this moment; needs the setting `history` to have been on. What was erased or has expired since is gone from the past too."),
     "profile": (str, None, "A profile or the name of one, used as it is; default: the namespace's settings."),
     "overrides": (dict[str, Any], None, 'Weights of routes (0 to 5) and constants of the profile to change for this call alone, such as {"lexical": 1.5}.'),
+    "prompt_kind": (Literal["question", "request"], None, 'Kind of the prompt: a "question" that memories answer, or a "request" that they should shape, such as one for advice or code; default: detected.'),
     "content_budget": (int, 5000, "Maximum characters of a hit's text; longer texts are cut around what the question asks for."),
     "trace": (bool, None, "Record the search for `traces` and the views; default: a share of searches, by the setting `trace_sample`."),
     "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
@@ -101,9 +102,9 @@ PARAMETERS: dict[str, Declared] = {
 """Every declaration once: by name, with a number where verbs declare a name differently."""
 
 _VERBS = {
-    "search": ["query", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "content_budget", "trace", "timeout"],
-    "context": ["prompt", "max_tokens", "user_id", "all_users", "project 2", "silence", "card", "agent_id", "session_ids", "since", "until", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "format", "trace", "timeout"],
-    "why_not": ["query", "chunk_id", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "timeout"],
+    "search": ["query", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "prompt_kind", "content_budget", "trace", "timeout"],
+    "context": ["prompt", "max_tokens", "user_id", "all_users", "project 2", "silence", "card", "agent_id", "session_ids", "since", "until", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "prompt_kind", "format", "trace", "timeout"],
+    "why_not": ["query", "chunk_id", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "prompt_kind", "timeout"],
     "recent": ["limit", "user_id", "all_users", "agent_id", "session_id", "granularity 2", "timeout"],
     "list": ["user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "tags", "kinds", "metadata", "granularity 2", "statuses", "order", "limit 2", "cursor", "timeout"],
     "sessions": ["user_id", "all_users", "agent_id", "project", "since", "until", "tags", "kinds", "limit 2", "cursor", "timeout"],

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from memsense.cli.render import add_row, plain, shorten, table, when
 from memsense.search.explanation import BAR_WIDTH, round_to_total, score_text, value_bar
+from memsense.search.profiles import read_profile
 from memsense.text.tables import TextTable
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ DROPPED_HEADINGS = ("place", "chunk", "score", "why it is no hit")
 def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
     """Return the page of a trace; `texts` are the contents of the shown chunks that still exist."""
     dropped = [item for item in trace.candidates if item.hit_rank is None]
+    constants = trace.profile
+    if trace.request_share:
+        constants = read_profile(constants).for_request(trace.request_share).as_dict()
     timings = ", ".join(f"{name} {value:.1f}" for name, value in trace.timings_ms.items())
     facts = [
         ("trace", str(trace.trace_id)),
@@ -74,6 +78,7 @@ def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
         ("words", ", ".join(trace.lexemes)),
         ("filters", ", ".join(name for name, value in trace.filters.items() if value)),
         ("min_score", "" if trace.min_score is None else f"{trace.min_score!r}"),
+        ("kind", f"{trace.kind}, by {trace.kind_by}" if trace.kind else ""),
         ("profile", trace.profile_name),
         ("milliseconds", timings),
         ("notes", "; ".join(trace.notes)),
@@ -81,7 +86,7 @@ def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
     return Page(
         title=trace.question,
         facts=[(name, value) for name, value in facts if value],
-        cards=[_card(item, texts, trace.profile) for item in trace.hits()],
+        cards=[_card(item, texts, constants) for item in trace.hits()],
         dropped=[_dropped_row(item) for item in dropped[:MOST_DROPPED]],
         dropped_count=len(dropped),
     )

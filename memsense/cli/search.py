@@ -224,6 +224,8 @@ def _summary(result: "SearchResult") -> str:
     milliseconds = result.timings_ms.get("recall", 0.0)
     searched = result.question.get("searched", "")
     hits = "1 hit" if len(result.hits) == 1 else f"{len(result.hits)} hits"
+    if result.question.get("kind") == "request":
+        hits += f", read as a request ({result.question['request_chance']:.0%})"
     text = f"{hits}, profile {result.profile}, recall query {milliseconds:.0f} ms"
     if searched and searched != result.question.get("text"):
         text += f"; searched: {shorten(searched, 60)}"

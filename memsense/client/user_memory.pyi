@@ -155,6 +155,7 @@ class UserMemory(OneUser):
         as_of: datetime | str | None = None,
         profile: str | Profile | None = None,
         overrides: Mapping[str, object] | None = None,
+        prompt_kind: Literal["question", "request"] | None = None,
         content_budget: int = 5000,
         trace: bool | None = None,
         timeout: float | None = None,
@@ -180,6 +181,7 @@ class UserMemory(OneUser):
         as_of: datetime | str | None = None,
         profile: str | Profile | None = None,
         overrides: Mapping[str, object] | None = None,
+        prompt_kind: Literal["question", "request"] | None = None,
         format: Literal["markdown", "xml"] = "markdown",
         tokenizer: Any | None = None,
         trace: bool | None = None,
@@ -206,6 +208,7 @@ class UserMemory(OneUser):
         as_of: datetime | str | None = None,
         profile: str | Profile | None = None,
         overrides: Mapping[str, object] | None = None,
+        prompt_kind: Literal["question", "request"] | None = None,
         content_budget: int = 5000,
         trace: bool | None = None,
         timeout: float | None = None,
@@ -232,6 +235,7 @@ class UserMemory(OneUser):
         as_of: datetime | str | None = None,
         profile: str | Profile | None = None,
         overrides: Mapping[str, object] | None = None,
+        prompt_kind: Literal["question", "request"] | None = None,
         timeout: float | None = None,
     ) -> Verdict: ...
     def export_to(self, path: Place, *, vectors: bool = False) -> ExportReport: ...

@@ -94,6 +94,7 @@ from memsense.types import (
     Event,
     Granularity,
     Page,
+    PromptKind,
     ScopeStatistics,
     SessionSummary,
     Status,
@@ -142,6 +143,13 @@ ExcludedSessions = Annotated[
     Ids, about("Sessions to leave out, for example the one that the prompt belongs to.")
 ]
 EndedSessions = Annotated[Ids, about("Sessions to leave out, for example the one that goes on.")]
+KindOfPrompt = Annotated[
+    PromptKind,
+    about(
+        'Kind of the prompt: a "question" that memories answer, or a "request" that they should'
+        " shape, such as one for advice or code; default: detected."
+    ),
+]
 HitGranularity = Annotated[
     Granularity,
     about(
@@ -518,6 +526,7 @@ class Memory:
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
+        prompt_kind: KindOfPrompt | None = None,
         content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
         trace: Trace | None = None,
         timeout: Timeout | None = None,
@@ -556,6 +565,8 @@ class Memory:
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
+                they should shape, such as one for advice or code; default: detected.
             content_budget: Maximum characters of a hit's text; longer texts are cut around what the
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
@@ -580,7 +591,7 @@ class Memory:
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
             asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {}, content_budget=content_budget,
+            overrides=overrides or {}, content_budget=content_budget, prompt_kind=prompt_kind,
         )  # fmt: skip
         [result] = self._searches.answer([request], trace=trace)
         return result
@@ -630,6 +641,7 @@ class Memory:
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
+        prompt_kind: KindOfPrompt | None = None,
         format: Annotated[  # noqa: A002 (the word that one would guess)
             TextFormat, about('Layout of the text: "markdown" or "xml".')
         ] = "markdown",
@@ -683,6 +695,8 @@ class Memory:
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
+                they should shape, such as one for advice or code; default: detected.
             format: Layout of the text: "markdown" or "xml".
             tokenizer: Counter of tokens: a function of a text, or an object with `encode`; default:
                 an estimate of memsense's own.
@@ -711,7 +725,7 @@ class Memory:
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
             asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {},
+            overrides=overrides or {}, prompt_kind=prompt_kind,
         )  # fmt: skip
         return assemble(
             self._searches,
@@ -752,6 +766,7 @@ class Memory:
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
+        prompt_kind: KindOfPrompt | None = None,
         content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
         trace: Trace | None = None,
         timeout: Timeout | None = None,
@@ -788,6 +803,8 @@ class Memory:
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
+                they should shape, such as one for advice or code; default: detected.
             content_budget: Maximum characters of a hit's text; longer texts are cut around what the
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
@@ -806,7 +823,7 @@ class Memory:
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
             asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {}, content_budget=content_budget,
+            overrides=overrides or {}, content_budget=content_budget, prompt_kind=prompt_kind,
         )  # fmt: skip
         requests = [replace(request, query=query) for query in queries]
         return self._searches.answer(requests, trace=trace) if requests else []
@@ -836,6 +853,7 @@ class Memory:
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
+        prompt_kind: KindOfPrompt | None = None,
         timeout: Timeout | None = None,
     ) -> "Verdict":
         """Explain why a search with these options does not return a memory, or as which hit.
@@ -868,6 +886,8 @@ class Memory:
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            prompt_kind: Kind of the prompt: a "question" that memories answer, or a "request" that
+                they should shape, such as one for advice or code; default: detected.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
@@ -885,7 +905,7 @@ class Memory:
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
             asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {},
+            overrides=overrides or {}, prompt_kind=prompt_kind,
         )  # fmt: skip
         return self._searches.explain_absence(request, chunk_id)
 

@@ -128,6 +128,29 @@ class QuestionTokens:
     vectors: Vectors
     weights: NDArray[np.float64]
 
+    def heaviest(self, count: int) -> "QuestionTokens":
+        """Return the tokens that weigh most, in the order of the question.
+
+        Args:
+            count: Maximum number of tokens, at least 1.
+        """
+        if len(self.words) <= count:
+            return self
+        places = np.sort(np.argsort(-self.weights, kind="stable")[:count])
+        # The rest of a word whose beginning is left out becomes a word of its own.
+        follows: list[bool] = (np.diff(places, prepend=-2) == 1).tolist()
+        numbers: list[int] = places.tolist()
+        words = [
+            self.words[number] if is_next else self.words[number].removeprefix("##")
+            for number, is_next in zip(numbers, follows, strict=True)
+        ]
+        return QuestionTokens(
+            vocabulary=self.vocabulary,
+            words=words,
+            vectors=self.vectors[places],
+            weights=self.weights[places],
+        )
+
 
 class TokenEmbedder(Embedder, Protocol):
     """Protocol of an embedder that returns vectors of a text, its parts and its tokens together.

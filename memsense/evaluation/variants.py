@@ -66,6 +66,12 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "similarity": {"similarity_weight": 0.0},
         "events": {"event_weight": 0.0},
         "neighbours": {"neighbour_weight": 0.0},
+        "requests": {
+            "request_words": 1.0,
+            "request_tokens": 1.0,
+            "request_neighbours": 1.0,
+            "request_similarity": 0.0,
+        },
         "tokens": {
             "tokens_weight": 0.0,
             "tokens_near_weight": 0.0,

@@ -209,8 +209,10 @@ def build_trace(recording: Recording) -> "Trace":
         returned="session" if search.sessions else "turn",
         filters=request.filters.as_dict(),
         asked_at=search.plan.asked_at.astimezone(UTC),
-        profile_name=search.plan.profile.name,
+        profile_name=search.profile.name,
         profile=search.plan.profile.as_dict(),
+        request_share=search.kind.share if search.kind else None,
+        kind_by=search.kind.source if search.kind else None,
         chunk_counts=search.state.counts,
         lexical_matches=search.state.lexical_matches,
         candidate_count=len(search.candidates),
@@ -226,7 +228,7 @@ def pack_candidates(search: Search, hit_chunks: Mapping[int, int]) -> "PackedCan
     from memsense.explain.outcomes import Fates, judge_candidates
     from memsense.store.traces import PackedCandidates
 
-    candidates, profile, ranking = search.candidates, search.plan.profile, search.ranking
+    candidates, profile, ranking = search.candidates, search.profile, search.ranking
     columns = np.flatnonzero(candidates.ranks.any(axis=0))
     routes: list[Route] = [ROUTES[column] for column in columns.tolist()]
     shares = term_shares(ranking.terms)

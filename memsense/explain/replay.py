@@ -191,6 +191,7 @@ def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequ
         filters=filters,
         profile=profile,
         asked_at=trace.asked_at,
+        request_share=trace.request_share,
     )
 
 

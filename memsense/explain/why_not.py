@@ -118,7 +118,7 @@ def judge(
         route
         for route, partition in PARTITIONS.items()
         if route != "vec_next_user"
-        and search.plan.profile.weights[route]
+        and search.profile.weights[route]
         and partition in texts - stored
     ]
     if missing:

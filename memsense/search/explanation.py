@@ -74,7 +74,7 @@ class WordMatch:
     Attributes:
         asked: The word of the question.
         met: The word of the memory that came nearest to it.
-        similarity: Similarity of the two; weighted by `share`, they add up to the term `tokens`.
+        similarity: Similarity of the two; weighted by `share`, they add up to that of tokens.
         share: Share of the question's weight that the word has.
     """
 

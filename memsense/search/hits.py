@@ -205,7 +205,7 @@ class SearchResult(Sequence[Hit]):
     Attributes:
         hits: The hits, best first.
         notes: Sentences on the answer as a whole, such as why it is empty.
-        question: Result of the question's analysis: names, dates, quotations, lexemes.
+        question: Result of the question's analysis: names, dates, quotations, kind.
         profile: Name of the profile that ranked.
         timings_ms: Milliseconds of each phase: embed, recall, rerank, fetch, total.
         trace_id: Id of the recorded trace, None if the search is not recorded. Recording happens

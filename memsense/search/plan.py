@@ -18,6 +18,7 @@ from memsense.embed import Embedder, QuestionTokens, find_token_embedder
 from memsense.forking import renew_in_child
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
+from memsense.search.question.kind import KindReading, read_kind
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
@@ -86,7 +87,9 @@ class SearchPlan:
 class PreparedSearch(NamedTuple):
     """A search that is ready for recall; `embed_ms` is the time that the preparation took.
 
-    `tokens` are the question's, None if no term compares tokens or the embedder has none.
+    `tokens` are the question's, None if no term compares tokens or the embedder has none. `kind` is
+    None without a vector, and where the profile ranks requests as it ranks questions.
+    `recall_request.profile` has the constants in force.
     """
 
     plan: SearchPlan
@@ -94,6 +97,7 @@ class PreparedSearch(NamedTuple):
     tokens: QuestionTokens | None
     recall_request: RecallRequest
     embed_ms: float
+    kind: KindReading | None = None
 
 
 def prepare_search(
@@ -105,7 +109,7 @@ def prepare_search(
     question = analyse(plan, scope_state)
     sessions = may_return_sessions(plan, scope_state)
     token_limit = profile.token_limit(request.top_k, sessions=sessions)
-    vector = tokens = None
+    vector = tokens = kind = None
     if not plan.unembedded:
         is_routed = any(map(profile.weights.get, VECTOR_ROUTES))
         with telemetry.embedding(embedder.model):
@@ -113,8 +117,15 @@ def prepare_search(
             if token_embedder is not None:
                 # One run of the model gives both.
                 vector, tokens = token_embedder.embed_question(question.search_text)
+                tokens = tokens.heaviest(profile.question_tokens)
             elif is_routed:
                 vector = embedder.embed_query(question.search_text)
+        if vector is not None and profile.has_requests:
+            stated = request.request_share
+            if request.prompt_kind is not None:
+                stated = float(request.prompt_kind == "request")
+            kind = read_kind(question, vector, embedder.model, stated=stated)
+            profile = profile.for_request(kind.share)
         if not is_routed:
             vector = None
     # HNSW indexes serve the vectors of one memory as it is; everything else is searched exactly.
@@ -146,7 +157,7 @@ def prepare_search(
         as_of=request.as_of,
     )
     embed_ms = 1000 * (time.perf_counter() - started)
-    return PreparedSearch(plan, question, tokens, recall_request, embed_ms)
+    return PreparedSearch(plan, question, tokens, recall_request, embed_ms, kind)
 
 
 def analyse(plan: SearchPlan, scope_state: KnownScope | None) -> Question:

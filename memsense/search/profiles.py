@@ -32,6 +32,17 @@ VECTOR_ROUTES: tuple[Route, ...] = tuple(
 
 LARGEST_WEIGHT = 5.0
 
+TOKEN_WEIGHTS = (
+    "tokens_weight",
+    "tokens_near_weight",
+    "tokens_speaker_weight",
+    "tokens_other_weight",
+    "tokens_around_weight",
+    "tokens_session_weight",
+    "tokens_whole_weight",
+)
+"""Weights of the terms that compare a question's tokens with those of candidates."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
@@ -110,6 +121,7 @@ class Profile:
             session together, where exchanges are returned.
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
+        question_tokens: Maximum number of question tokens to compare, heaviest first.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
         asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
             to 5.
@@ -132,6 +144,11 @@ class Profile:
             from which words alone decide that place; less raises by as much less.
         asker_known: Whether a question about the user ("she", the user's name) is searched for as
             the user would ask it ("I").
+        request_words: Share of the weights of words that counts for a request, a prompt that stored
+            memories should shape rather than answer.
+        request_tokens: Share of the weights of tokens that counts for a request.
+        request_neighbours: Share of the weight of neighbours that counts for a request.
+        request_similarity: Weight added to `similarity_weight` for a request.
         reranker_weight: Weight of an optional reranker's score.
         reranker_depth: Number of best entries that the reranker reads.
         phrase_boost: Boost of texts that hold the question word for word.
@@ -200,6 +217,7 @@ class Profile:
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
+    question_tokens: int = 1000
     asks_weight: float = 0.0
     asked_name_weight: float = 0.0
     when_time_weight: float = 0.0
@@ -214,6 +232,10 @@ class Profile:
     words_alone_weight: float = 0.0
     words_alone_coverage: float = 0.3
     asker_known: bool = False
+    request_words: float = 1.0
+    request_tokens: float = 1.0
+    request_neighbours: float = 1.0
+    request_similarity: float = 0.0
     reranker_weight: float = 1.0
     reranker_depth: int = 20
     phrase_boost: float = 0.0
@@ -322,6 +344,37 @@ class Profile:
         summary = ", ".join(f"{name}={value}" for name, value in changes.items())
         return replace(varied, name=f"{self.name} ({summary})")
 
+    @property
+    def has_requests(self) -> bool:
+        """Return whether a request is ranked differently from a question."""
+        shares = (self.request_words, self.request_tokens, self.request_neighbours)
+        return min(shares) < 1 or self.request_similarity > 0
+
+    def for_request(self, share: float) -> "Profile":
+        """Return the profile that ranks a prompt which is a request to this share.
+
+        The result ranks all prompts alike, by the constants in force.
+
+        Args:
+            share: 0 for a question, 1 for a request, or what is between.
+        """
+
+        def reduced(factor: float) -> float:
+            return 1 - share * (1 - factor)
+
+        words, tokens = reduced(self.request_words), reduced(self.request_tokens)
+        weights = ("lexical", "coverage_weight")
+        values = self.constants()
+        changes: dict[str, object] = {name: words * values[name] for name in weights}
+        # A name that is asked for would outweigh the words, if tokens don't count.
+        for name in (*TOKEN_WEIGHTS, "asked_name_weight"):
+            changes[name] = tokens * values[name]
+        changes["neighbour_weight"] = reduced(self.request_neighbours) * self.neighbour_weight
+        similarity = self.similarity_weight + share * self.request_similarity
+        changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
+        plain = dict.fromkeys(("request_words", "request_tokens", "request_neighbours"), 1.0)
+        return self.override(**changes, **plain, request_similarity=0.0)
+
     def constants(self) -> dict[str, Any]:
         """Return every route's weight and every constant by its name."""
         values: dict[str, Any] = {**self.weights, **self.as_dict()}
@@ -381,6 +434,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("tokens_session_weight", 0, 5),
     ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
+    ("question_tokens", 1, 1000),
     ("asks_weight", -5, 5),
     ("asked_name_weight", -5, 5),
     ("when_time_weight", -5, 5),
@@ -394,6 +448,10 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("current_link_threshold", -20, 20),
     ("words_alone_weight", 0, 1),
     ("words_alone_coverage", 0.01, 1),
+    ("request_words", 0, 1),
+    ("request_tokens", 0, 1),
+    ("request_neighbours", 0, 1),
+    ("request_similarity", 0, 5),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
     ("phrase_boost", 0, 5),
@@ -477,6 +535,11 @@ BALANCED = Profile(
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,
+    question_tokens=64,
+    request_words=0.5,
+    request_tokens=0.0,
+    request_neighbours=0.0,
+    request_similarity=1.0,
 )
 
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.
@@ -527,12 +590,14 @@ LEXICAL = BALANCED.override(
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
     event_weight=0.0,
-    **{
-        name: 0.0 for name, *_ in _RANGES if name.startswith("tokens_") and name.endswith("_weight")
-    },
+    **dict.fromkeys(TOKEN_WEIGHTS, 0.0),
     asks_weight=0.0,
     when_time_weight=0.0,
     current_weight=0.0,
+    request_words=1.0,
+    request_tokens=1.0,
+    request_neighbours=1.0,
+    request_similarity=0.0,
 )
 
 SEMANTIC = BALANCED.override(name="semantic", lexical=0.0, coverage_weight=0.0)

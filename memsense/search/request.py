@@ -15,7 +15,7 @@ from memsense.db.queries import statement_names
 from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, wrong_value
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
-from memsense.types import Granularity, MemoryKind
+from memsense.types import Granularity, MemoryKind, PromptKind
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
@@ -152,6 +152,8 @@ class SearchRequest:
         as_of: The moment at which memory is searched as it stood; None for now.
         profile: A profile or its name; None for the namespace's settings.
         overrides: Constants of the profile that this search changes.
+        prompt_kind: "question" or "request"; None if it is to be detected.
+        request_share: Share of a request, 0 to 1, as a trace recorded it.
     """
 
     query: str
@@ -165,3 +167,5 @@ class SearchRequest:
     as_of: datetime | None = None
     profile: str | Profile | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    prompt_kind: PromptKind | None = None
+    request_share: float | None = None

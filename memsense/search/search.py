@@ -17,7 +17,9 @@ from memsense.db import Pool, run_read
 from memsense.deadline import run_with_deadline
 from memsense.search.explanation import Term
 from memsense.search.plan import PreparedSearch, SearchPlan, returns_sessions
+from memsense.search.profiles import Profile
 from memsense.search.question import Question
+from memsense.search.question.kind import KindReading
 from memsense.search.rank.choose import Ranked, Ranking, find_differing, rank_candidates
 from memsense.search.rank.reranker import Reranker, weigh_scores
 from memsense.search.recall.candidates import Candidates
@@ -39,6 +41,7 @@ class Search:
     candidates: Candidates
     ranking: Ranking
     sessions: bool
+    kind: KindReading | None = None
     notes: list[Note] = field(default_factory=list[Note])
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -46,6 +49,11 @@ class Search:
     def request(self) -> SearchRequest:
         """Return the caller's request."""
         return self.plan.request
+
+    @property
+    def profile(self) -> Profile:
+        """Return the constants in force: those of the plan, as the kind of prompt changes them."""
+        return self.recall_request.profile
 
     @property
     def returnable(self) -> list[Granularity]:
@@ -73,8 +81,8 @@ class Search:
 
     def describe_question(self) -> dict[str, Any]:
         """Return the results of the question's analysis as plain values."""
-        question = self.question
-        return {
+        question, kind = self.question, self.kind
+        analysis = {
             "text": question.text,
             "searched": question.search_text,
             "names": list(question.named_speakers),
@@ -83,6 +91,9 @@ class Search:
             "identifiers": list(question.identifiers),
             "lexemes": list(self.state.lexemes),
         }
+        if kind is not None:
+            analysis |= {"kind": kind.kind, "request_chance": kind.chance, "kind_by": kind.source}
+        return analysis
 
 
 def run_searches(
@@ -113,7 +124,7 @@ def _rank(  # noqa: PLR0917 (one caller)
     recall_ms: float,
 ) -> Search:
     started = time.perf_counter()
-    plan, profile = prepared.plan, prepared.plan.profile
+    plan, profile = prepared.plan, prepared.recall_request.profile
     sessions = returns_sessions(plan, state)
     if not sessions:
         candidates = candidates.without_sessions()
@@ -154,6 +165,7 @@ def _rank(  # noqa: PLR0917 (one caller)
         candidates=candidates,
         ranking=ranking,
         sessions=sessions,
+        kind=prepared.kind,
         notes=_make_notes(plan, prepared.recall_request, state, ranking),
         timings=timings,
     )

@@ -74,7 +74,7 @@ def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[Se
                 hits=hits,
                 notes=search.notes,
                 question=search.describe_question(),
-                profile=search.plan.profile.name,
+                profile=search.profile.name,
                 timings_ms={**timings, "total": sum(timings.values())},
             )
         )

@@ -210,11 +210,14 @@ def judge_features(
         "personal": float(asks),
         "proper": float(any(name in it.text for name in proper for it in first)),
     }
-    if any(it.explain.matches for it in first):
-        features["tokens"] = largest("tokens")
+    compared = [it.explain.matches for it in first if it.explain.matches]
+    if compared:
+        # A request has no term `tokens`; its matches add up to the same value.
+        features["tokens"] = max(
+            sum(match.share * match.similarity for match in matches) for matches in compared
+        )
         features["similarity"] = largest("similarity")
         features["met"] = max(
-            sum(match.share for match in it.explain.matches if match.similarity > MET)
-            for it in first
+            sum(match.share for match in matches if match.similarity > MET) for matches in compared
         )
     return features

@@ -486,6 +486,10 @@ class RecordedSearch(Answer):
     top_k: int
     profile_name: str
     profile: dict[str, Any]
+    request_share: float | None = Field(
+        description="Share of the profile's constants for requests that the prompt took."
+    )
+    kind_by: str | None = Field(description="What the kind was read from.", examples=["vector"])
     filters: dict[str, Any]
     timings_ms: dict[str, float]
     notes: list[str]

@@ -23,7 +23,7 @@ from memsense.db.rows import (
 )
 from memsense.store.conditions import exchanges_condition, select_strict
 from memsense.store.scopes import Namespace
-from memsense.types import Note
+from memsense.types import Note, PromptKind
 
 FILE = "trace.sql"
 
@@ -111,7 +111,12 @@ class TraceCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A recorded search; `candidates` are in the order of fusion."""
+    """A recorded search; `candidates` are in the order of fusion.
+
+    `profile` are the constants of the profile for all prompts. `request_share` says how far those
+    for requests were in force, 0 to 1; None if the profile has none. `kind_by` is the source of the
+    prompt's kind: its vector, its words or the caller.
+    """
 
     tenant_id: int
     trace_id: UUID
@@ -137,8 +142,17 @@ class Trace:
     timings_ms: Mapping[str, float]
     notes: Sequence[Note]
     recalled_at: datetime | None = None
+    request_share: float | None = None
+    kind_by: str | None = None
     recorded_at: datetime | None = None
     candidates: Sequence[TraceCandidate] = ()
+
+    @property
+    def kind(self) -> PromptKind | None:
+        """Return the kind that the prompt was read as, None if its profile ranks both alike."""
+        if self.request_share is None:
+            return None
+        return "request" if self.request_share > 0 else "question"
 
     def hits(self) -> list[TraceCandidate]:
         """Return the candidates that became hits, best first."""

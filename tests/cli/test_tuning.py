@@ -160,7 +160,15 @@ def test_a_search_takes_settings_and_its_own_changes_on_top(place: Place) -> Non
     place.fill()
     place.run("settings", "set", "lexical=3")
     found = place.run_json(
-        "search", "--all-users", "green tea", "--set", "rrf_k=60", "--without", "vec_user"
+        "search",
+        "--all-users",
+        "green tea",
+        "--prompt-kind",
+        "question",
+        "--set",
+        "rrf_k=60",
+        "--without",
+        "vec_user",
     )
     assert found["profile"] == "balanced (lexical=3) (rrf_k=60, vec_user=0.0)"
     weights = {

@@ -14,6 +14,7 @@ from memsense.doctor.checkup import check_up
 from memsense.embed import Passage
 from memsense.search.explanation import Term
 from memsense.search.hits import Hit, SearchResult
+from memsense.search.profiles import BALANCED
 
 OpenMemory = Callable[..., MemSense]
 STORED = (
@@ -208,6 +209,20 @@ def test_tokens_are_terms_and_every_part_adds_up(memory: MemSense, granularity: 
     best = max(result, key=lambda hit: terms_of(hit)["tokens"].value)
     assert "word7" in best.content
     assert hit_as_json(result)["hits"][0]["explain"]["matches"][0]["asked"] == "word7"
+
+
+def test_as_many_words_are_compared_as_the_profile_says(memory: MemSense) -> None:
+    filled(memory)
+    question = " ".join(f"word{n}" for n in range(80))
+
+    def compared(**overrides: int) -> list[str]:
+        result = memory.search(question, user_id="ada", overrides={**TOKENS, **overrides})
+        return [match.asked for match in result[0].explain.matches]
+
+    assert len(compared()) == BALANCED.question_tokens
+    assert len(compared(question_tokens=80)) == 80
+    assert len(compared(question_tokens=3)) == 3
+    assert set(compared(question_tokens=3)) < set(compared())
 
 
 def hit_as_json(result: SearchResult) -> Any:

@@ -15,7 +15,7 @@ from memsense.embed import QuestionTokens, Vocabulary
 from memsense.embed.tokens import pack_signs
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
-from memsense.search.rank.score import ScoreTerms, score_terms
+from memsense.search.rank.score import Comparison, ScoreTerms, score_terms
 from memsense.search.recall.candidates import (
     Candidate,
     Candidates,
@@ -129,6 +129,33 @@ def test_tokens_is_the_weighted_mean_of_each_words_nearest_token(pieces: list[li
         assert own is not None
         expected = weigh(ask(), nearest(ask(), own.signs))
         assert value(terms, place, "tokens") == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"), [(24, [1]), (24, [27, 1]), (24, [700, 3, 400]), (254, [90, 11])]
+)
+def test_many_tokens_are_compared_as_in_one_product(words: int, counts: list[int]) -> None:
+    rng = np.random.default_rng(sum(counts))
+    vectors = rng.standard_normal((words, 384)).astype(np.float32)
+    asked = QuestionTokens(
+        vocabulary=VOCABULARY, words=["tea"] * words, vectors=vectors, weights=np.ones(words)
+    )
+    signs = np.where(rng.standard_normal((sum(counts), 384)) > 0, 1.0, -1.0)
+    tokens = CandidateTokens(
+        places=np.arange(len(counts)),
+        counts=np.array(counts),
+        user_counts=np.array(counts),
+        pieces=np.zeros(sum(counts), dtype=np.uint16),
+        signs=np.packbits(signs > 0, axis=1),
+    )
+    products = signs @ vectors.astype(np.float64).T / math.sqrt(384)
+    ends = np.cumsum(counts)
+    expected = [
+        products[end - own : end].max(axis=0) for own, end in zip(counts, ends, strict=True)
+    ]
+    assert Comparison(question=asked, tokens=tokens).nearest == pytest.approx(
+        np.array(expected), abs=1e-4
+    )
 
 
 @given(

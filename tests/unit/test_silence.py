@@ -62,11 +62,13 @@ def test_most_acknowledgements_of_the_unrelated_prompts_cost_no_search() -> None
 
 
 def hit(tokens: float, similarity: float, share: float, text: str = "") -> Judged:
-    terms = [
-        Term(name=name, value=value, weight=1.0, contribution=value)
-        for name, value in (("tokens", tokens), ("similarity", similarity))
+    """Return a hit whose matches add up to a similarity of tokens; a request has no such term."""
+    terms = [Term(name="similarity", value=similarity, weight=1.0, contribution=similarity)]
+    others = (tokens - 0.9 * share) / (1 - share)
+    matches = [
+        WordMatch(asked="dog", met="dog", similarity=0.9, share=share),
+        WordMatch(asked="breed", met="walk", similarity=others, share=1 - share),
     ]
-    matches = [WordMatch(asked="dog", met="dog", similarity=0.9, share=share)]
     return Judged(explain=replace(EXPLAIN, terms=terms, matches=matches), text=text, user_id="ada")
 
 
@@ -75,6 +77,8 @@ def test_the_chance_adds_up_from_its_terms() -> None:
 
     relevance = judge("What is my dog called?", [hit(0.6, 0.6, 0.5)], {})
     total = fsum(term.contribution for term in relevance.terms)
+    values = {term.name: term.value for term in relevance.terms}
+    assert (values["tokens"], values["similarity"], values["met"]) == pytest.approx((0.6, 0.6, 0.5))
     assert relevance.chance == pytest.approx(1 / (1 + exp(-total)))
     assert set(relevance.as_dict()["terms"]) == {term.name for term in relevance.terms}
 

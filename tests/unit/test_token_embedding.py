@@ -9,6 +9,7 @@ from memsense.embed import (
     CachedQueries,
     OnnxEmbedder,
     Passage,
+    QuestionTokens,
     Tokens,
     Vocabulary,
     cache_queries,
@@ -96,6 +97,31 @@ def test_a_question_is_embedded_as_without_its_tokens(embedder: OnnxEmbedder) ->
     assert np.array_equal(vector, embedder.embed_query("Where does Ada live?"))
     assert list(tokens.words) == ["where", "does", "ada", "live", "?"]
     assert tokens.weights[2] > tokens.weights[3] > tokens.weights[4]
+
+
+def test_the_heaviest_tokens_keep_their_order_vectors_and_weights(embedder: OnnxEmbedder) -> None:
+    _, tokens = embedder.embed_question("Where does Ada keep the kubernetes manifests?")
+    order = sorted(range(len(tokens.words)), key=lambda at: (-tokens.weights.item(at), at))
+    for count in range(1, len(order) + 1):
+        heaviest, kept = tokens.heaviest(count), sorted(order[:count])
+        assert np.array_equal(heaviest.weights, tokens.weights[kept])
+        assert np.array_equal(heaviest.vectors, tokens.vectors[kept])
+        pieces = [word.removeprefix("##") for word in heaviest.words]
+        assert pieces == [tokens.words[at].removeprefix("##") for at in kept]
+    assert tokens.heaviest(len(order)).words == tokens.words
+
+
+def test_a_piece_whose_beginning_is_left_out_is_a_word_of_its_own() -> None:
+    words = ["where", "kub", "##ern", "##etes"]
+    weights = np.array([1.0, 2.0, 4.0, 3.0])
+    tokens = QuestionTokens(
+        vocabulary=Vocabulary(words),
+        words=words,
+        vectors=np.eye(4, 8, dtype=np.float32),
+        weights=weights,
+    )
+    assert list(tokens.heaviest(3).words) == ["kub", "##ern", "##etes"]
+    assert list(tokens.heaviest(2).words) == ["ern", "##etes"]
 
 
 def test_a_blank_text_has_no_tokens(embedder: OnnxEmbedder) -> None:

@@ -46,7 +46,7 @@ SLIDERS: Mapping[str, float] = {
 
 NOTHING_CHANGED: Mapping[str, float] = {}
 
-FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile", "set")
+FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile", "kind", "set")
 """Fields of the form, as the address has them."""
 
 
@@ -74,6 +74,7 @@ async def ask(  # noqa: PLR0917 (fields of a form)
     tag: str = "",
     session: str = "",
     profile: str = "",
+    kind: str = "",
     hits: str = str(DEFAULT_TOP_K),
     why: Annotated[str, Query(max_length=200)] = "",
     trace: Annotated[str, Query(max_length=40)] = "",
@@ -82,7 +83,7 @@ async def ask(  # noqa: PLR0917 (fields of a form)
     """Show the form, and below it the answer. Nothing is recorded."""
     fields = {
         "q": q, "user": user, "session": session, "since": since, "until": until, "tag": tag,
-        "hits": hits, "profile": profile, "set": set_name,
+        "hits": hits, "profile": profile, "kind": kind, "set": set_name,
     }  # fmt: skip
     values: dict[str, Any] = {
         "fields": fields,
@@ -161,6 +162,7 @@ def search_arguments(fields: Mapping[str, str]) -> dict[str, Any]:
         "tags": [fields["tag"]] if fields["tag"] else None,
         "session_ids": [fields["session"]] if fields["session"] else None,
         "profile": fields["profile"] or None,
+        "prompt_kind": fields["kind"] or None,
     }
 
 
