@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from memsense.errors import ConfigurationError, NotFoundError
-from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile
+from memsense.search.profiles import ALL_ALIKE, ROUTES, TOKEN_WEIGHTS, VECTOR_ROUTES, Profile
 from memsense.text.nearest import did_you_mean
 
 # Plain rankings: one list as it is, or two fused ------------------------------------------------
@@ -66,21 +66,8 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "similarity": {"similarity_weight": 0.0},
         "events": {"event_weight": 0.0},
         "neighbours": {"neighbour_weight": 0.0},
-        "requests": {
-            "request_words": 1.0,
-            "request_tokens": 1.0,
-            "request_neighbours": 1.0,
-            "request_similarity": 0.0,
-        },
-        "tokens": {
-            "tokens_weight": 0.0,
-            "tokens_near_weight": 0.0,
-            "tokens_speaker_weight": 0.0,
-            "tokens_other_weight": 0.0,
-            "tokens_around_weight": 0.0,
-            "tokens_session_weight": 0.0,
-            "tokens_whole_weight": 0.0,
-        },
+        "requests": ALL_ALIKE,
+        "tokens": dict.fromkeys(TOKEN_WEIGHTS, 0.0),
         "tokens_near": {"tokens_near_weight": 0.0},
         "tokens_sides": {"tokens_speaker_weight": 0.0, "tokens_other_weight": 0.0},
         "tokens_around": {"tokens_around_weight": 0.0},

@@ -43,6 +43,16 @@ TOKEN_WEIGHTS = (
 )
 """Weights of the terms that compare a question's tokens with those of candidates."""
 
+ALL_ALIKE: Mapping[str, float] = MappingProxyType(
+    {
+        "request_words": 1.0,
+        "request_tokens": 1.0,
+        "request_neighbours": 1.0,
+        "request_similarity": 0.0,
+    }
+)
+"""Constants with which a request is ranked as a question."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
@@ -347,8 +357,7 @@ class Profile:
     @property
     def has_requests(self) -> bool:
         """Return whether a request is ranked differently from a question."""
-        shares = (self.request_words, self.request_tokens, self.request_neighbours)
-        return min(shares) < 1 or self.request_similarity > 0
+        return any(getattr(self, name) != value for name, value in ALL_ALIKE.items())
 
     def for_request(self, share: float) -> "Profile":
         """Return the profile that ranks a prompt which is a request to this share.
@@ -372,8 +381,7 @@ class Profile:
         changes["neighbour_weight"] = reduced(self.request_neighbours) * self.neighbour_weight
         similarity = self.similarity_weight + share * self.request_similarity
         changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
-        plain = dict.fromkeys(("request_words", "request_tokens", "request_neighbours"), 1.0)
-        return self.override(**changes, **plain, request_similarity=0.0)
+        return self.override(**changes, **ALL_ALIKE)
 
     def constants(self) -> dict[str, Any]:
         """Return every route's weight and every constant by its name."""
@@ -594,10 +602,7 @@ LEXICAL = BALANCED.override(
     asks_weight=0.0,
     when_time_weight=0.0,
     current_weight=0.0,
-    request_words=1.0,
-    request_tokens=1.0,
-    request_neighbours=1.0,
-    request_similarity=0.0,
+    **ALL_ALIKE,
 )
 
 SEMANTIC = BALANCED.override(name="semantic", lexical=0.0, coverage_weight=0.0)

@@ -14,7 +14,7 @@ from memsense.doctor.checkup import check_up
 from memsense.embed import Passage
 from memsense.search.explanation import Term
 from memsense.search.hits import Hit, SearchResult
-from memsense.search.profiles import BALANCED
+from memsense.search.profiles import BALANCED, TOKEN_WEIGHTS
 
 OpenMemory = Callable[..., MemSense]
 STORED = (
@@ -147,19 +147,7 @@ def test_a_store_without_tokens_is_filled_as_it_would_have_been_written(
 
 
 PLAIN: dict[str, object] = dict.fromkeys(
-    (
-        "tokens_weight",
-        "tokens_near_weight",
-        "tokens_speaker_weight",
-        "tokens_other_weight",
-        "tokens_around_weight",
-        "tokens_session_weight",
-        "tokens_whole_weight",
-        "asks_weight",
-        "when_time_weight",
-        "current_weight",
-    ),
-    0.0,
+    (*TOKEN_WEIGHTS, "asks_weight", "when_time_weight", "current_weight"), 0.0
 )
 TOKENS: dict[str, object] = {
     "tokens_weight": 1.0,
