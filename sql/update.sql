@@ -6,12 +6,23 @@ SELECT content_hash, dedup_window
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s;
 
--- name: date_exchange
--- All parts of an exchange expire together.
+-- name: list_parts
+-- The parts of the exchange that a chunk belongs to, of any status.
+SELECT p.chunk_id
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+JOIN memsense.chunks AS p
+  ON p.tenant_id = c.tenant_id AND p.scope_id = c.scope_id AND p.session_id = c.session_id
+ AND p.granularity = c.granularity AND p.ordinal = c.ordinal AND (p.granularity = 'turn' OR p.chunk_id = c.chunk_id)
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND p.tenant_id = %(tenant_id)s AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s;
+
+-- name: share_score
 UPDATE memsense.chunks
-SET expires_at = %(expires_at)s
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-  AND granularity = 'turn' AND ordinal = %(ordinal)s AND expires_at IS DISTINCT FROM %(expires_at)s;
+SET memory_score = %(memory_score)s
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
+  AND memory_score <> %(memory_score)s;
 
 -- name: keep_superseded
 -- Stores the current content of exchanges before it changes, if the namespace keeps history.

@@ -17,7 +17,13 @@ from memsense.inputs import Checker, Text, mapping_of
 from memsense.store.keys import WriteKey, write_once
 from memsense.store.reads import fetch_chunks
 from memsense.store.scopes import find_chunk_scope
-from memsense.store.updating import Update, draft_update, plan_update, write_update
+from memsense.store.updating import (
+    Update,
+    draft_update,
+    fetch_exchange,
+    plan_update,
+    write_update,
+)
 from memsense.store.versions import Version, list_versions
 from memsense.types import Chunk, ChunkDraft, ExchangeDraft, SessionDraft
 
@@ -81,13 +87,13 @@ class Updating:
         }
         update = replace(update, **changes)
         vectors = context.batch_vectors()
-        chunks = run_read(
+        parts = run_read(
             context.pool,
-            lambda it: fetch_chunks(it, context.require_namespace(it), [chunk_id]),
+            lambda it: fetch_exchange(it, context.require_namespace(it), chunk_id),
         )
-        if not chunks:
+        if not parts:
             raise no_chunk(chunk_id)
-        planned = plan_update(chunks[0], update, context.tagger)
+        planned = plan_update(parts, chunk_id, update, context.tagger)
 
         key = key or str(uuid4())
         write_key = WriteKey.of(key, "update", chunk_id, repr(update), reason)
@@ -95,18 +101,22 @@ class Updating:
 
         def work(connection: Connection) -> Chunk:
             namespace = context.require_namespace(connection)
-            place = find_chunk_scope(connection, namespace, chunk_id)
+            # By the first part, whose id stays: a shorter text may leave the last ones over.
+            place = find_chunk_scope(connection, namespace, parts[0].chunk_id)
 
             def change() -> None:
-                draft = draft_update(connection, namespace, place, planned)
-                scope = replace(place.scope, followers=context.followers(_as_session(draft)))
-                write_update(connection, replace(place, scope=scope), draft, detail, vectors)
+                drafts = draft_update(connection, namespace, place, planned)
+                followers = context.followers(as_session(drafts))
+                scope = replace(place.scope, followers=followers)
+                written = replace(place, scope=scope)
+                write_update(connection, written, parts, drafts, detail, embed=vectors)
 
             write_once(connection, namespace, [place.user_id], write_key, change)
-            return fetch_chunks(connection, namespace, [chunk_id])[0]
+            stored = fetch_exchange(connection, namespace, place.chunk_id)
+            return next((it for it in stored if it.chunk_id == chunk_id), stored[-1])
 
         with naming_key(key):
-            changed = context.run_write(work, vectors, users={chunks[0].user_id})
+            changed = context.run_write(work, vectors, users={parts[0].user_id})
         if changed.expires_at is not None:
             context.wake_worker()
         return changed
@@ -123,12 +133,12 @@ class Updating:
         return run_read(self._context.pool, fetch)
 
 
-def _as_session(draft: ChunkDraft) -> SessionDraft:
-    """Return the exchange as a session of its own, which is what followers of a write take."""
-    speakers = [name for name in (draft.user_speaker, draft.assistant_speaker) if name]
+def as_session(parts: Sequence[ChunkDraft]) -> SessionDraft:
+    """Return an exchange as a session of its own, which is what followers of a write take."""
+    names = (parts[0].user_speaker, parts[0].assistant_speaker)
     return SessionDraft(
         user_id="",
-        session_id=draft.session_id,
-        exchanges=[ExchangeDraft(chunks=[draft])],
-        speakers=speakers,
+        session_id=parts[0].session_id,
+        exchanges=[ExchangeDraft(chunks=parts)],
+        speakers=[name for name in names if name],
     )

@@ -2,17 +2,24 @@
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 
 from memsense.types import Chunk, ChunkDraft, render_exchange
 
-LARGEST_CHUNK = 4000
-"""Characters; longer exchanges become several chunks, and session chunks end near this size."""
+# The packaged model reads 256 tokens, about 1,000 characters of English: what stands behind them in
+# a chunk is found by its words alone. Parts of 1,000 for 4,000 characters: docs/how/constants.md.
+LARGEST_PART = 1000
+"""Characters, with the opening; a longer exchange is stored in several parts."""
 
-LONGEST_OPENING = 600
+LONGEST_OPENING = 160
 """Characters of the user's side that are repeated in front of each later part of an exchange."""
+
+LARGEST_SESSION_CHUNK = 4000
+"""Characters near which a session chunk ends."""
 
 # The end of one exchange and the beginning of the next form a weak field of the lexical route:
 # worth 3 points of turn recall@10 on LoCoMo.
@@ -40,38 +47,79 @@ def format_ledger_key(content_hash: str, window: int) -> str:
     return f"{content_hash}@{window}"
 
 
-def split_text(text: str, limit: int = LARGEST_CHUNK) -> list[str]:
+def split_text(text: str, limit: int = LARGEST_PART, first_limit: int | None = None) -> list[str]:
     """Cut a text into pieces of at most `limit` characters, which join to the text again.
 
     Each cut is at the best border in the second half of a piece: a blank line, a line break, the
-    end of a sentence, a space.
+    end of a sentence, a space. A code block or a table is not cut within its first two lines if
+    there is a border before it.
+
+    Args:
+        text: The text.
+        limit: Maximum length of a piece, in characters, at least 2.
+        first_limit: Maximum length of the first piece, if another one.
     """
     pieces: list[str] = []
     start = 0
+    room = first_limit or limit
+    heads = _find_block_heads(text) if len(text) > room else []
     # A position moves through the text. Cutting the rest off each time would copy it for each
     # piece, which takes quadratic time for a message of megabytes.
-    while len(text) - start > limit:
-        cut = start + limit
+    while len(text) - start > room:
+        # The last piece keeps about a quarter of the limit: a vector of a few words is near to many
+        # questions.
+        low = start + room // 2
+        cut = high = max(low + 1, min(start + room, len(text) - limit // 4))
         for border in ("\n\n", "\n", ". ", " "):
-            at = text.rfind(border, start + limit // 2, start + limit)
+            at = text.rfind(border, low, high)
             if at >= 0:
                 cut = at + len(border)
                 break
+        before = bisect_left(heads, (cut,)) - 1
+        if before >= 0 and low < heads[before][0] < cut < heads[before][1]:
+            cut = heads[before][0]
         pieces.append(text[start:cut])
-        start = cut
+        start, room = cut, limit
     return [*pieces, text[start:]] if start < len(text) else pieces
 
 
+def _find_block_heads(text: str) -> list[tuple[int, int]]:
+    """Return where the first two lines of each code block and table begin and end.
+
+    They say what the other lines are: the language, the columns.
+    """
+    heads: list[tuple[int, int]] = []
+    lines = text.splitlines(keepends=True)
+    is_code = is_table = False
+    at = 0
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
+        is_fence = line.lstrip().startswith("```")
+        is_row = not is_code and line.lstrip().startswith("|")
+        if (is_fence and not is_code) or (is_row and not is_table):
+            heads.append((at, at + len(line) + len(following)))
+        is_code, is_table = is_code != is_fence, is_row
+        at += len(line)
+    return heads
+
+
 def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]:
-    """Return the (user, assistant) texts of each chunk of one exchange, in order."""
-    if len(user_text) + len(assistant_text) <= LARGEST_CHUNK:
+    """Return the (user, assistant) texts of each part of one exchange, in order.
+
+    Parts but the first leave room for the opening.
+    """
+    if len(user_text) + len(assistant_text) <= LARGEST_PART:
         return [(user_text, assistant_text)]
-    parts = [(piece, "") for piece in split_text(user_text)]
-    answers = split_text(assistant_text)
-    # A chunk is embedded as both sides together, so the border between question and answer stays
-    # inside one chunk if it fits.
-    if parts and answers and len(parts[-1][0]) + len(answers[0]) <= LARGEST_CHUNK:
+    later = LARGEST_PART - LONGEST_OPENING
+    parts = [(piece, "") for piece in split_text(user_text, later, LARGEST_PART)]
+    # A part is embedded as both sides together, so the end of the question and the beginning of the
+    # answer share one if the answer has half of its room.
+    limit = later if len(parts) > 1 else LARGEST_PART
+    room = limit - len(parts[-1][0]) if parts else limit
+    if parts and assistant_text and room >= limit // 2:
+        answers = split_text(assistant_text, later, room)
         parts[-1] = (parts[-1][0], answers.pop(0))
+    else:
+        answers = split_text(assistant_text, later, None if parts else LARGEST_PART)
     return parts + [("", piece) for piece in answers]
 
 
@@ -151,20 +199,30 @@ def link_turn(before: Turn | None, after: Turn | None) -> Link:
 def build_session_chunks(
     session_id: str, turns: Iterable[Turn], last: ChunkDraft | None = None
 ) -> list[ChunkDraft]:
-    """Return session chunks of about LARGEST_CHUNK characters over the turns.
+    """Return session chunks of about LARGEST_SESSION_CHUNK characters over the turns.
 
     The first one continues `last`, the session's last stored chunk, if there is one.
     """
     chunks: list[ChunkDraft] = []
     current = last
+    before: Turn | None = None
     # Filling is greedy, so that turns added one by one give the chunks of turns added together.
     for turn in turns:
         text = turn.render()
+        continued = f"\n{text}"
+        # A part that goes on with the same side continues its sentence.
+        if before is not None and before.ordinal == turn.ordinal:
+            user, assistant = turn.user_speaker or "user", turn.assistant_speaker or "assistant"
+            if turn.user_text and not before.assistant_text:
+                continued = text.removeprefix(f"{user}: ")
+            elif before.assistant_text and not turn.user_text:
+                continued = text.removeprefix(f"{assistant}: ")
+        before = turn
         # A chunk expires with the first of its turns. A turn that never expires must not go with
         # it, so no chunk holds both kinds; nor turns of two projects, which a filter tells apart.
         if (
             current is not None
-            and len(current.session_text) + len(text) < LARGEST_CHUNK
+            and len(current.session_text) + len(continued) <= LARGEST_SESSION_CHUNK
             and (current.expires_at is None) == (turn.expires_at is None)
             and current.project == turn.project
         ):
@@ -172,7 +230,7 @@ def build_session_chunks(
             current = replace(
                 current,
                 last_ordinal=turn.ordinal,
-                session_text=f"{current.session_text}\n{text}",
+                session_text=current.session_text + continued,
                 message_ids=(
                     *current.message_ids,
                     *(key for key in turn.message_ids if key not in ids),

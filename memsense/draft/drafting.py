@@ -8,9 +8,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from memsense.draft.chunking import dedup_window, exchange_hash, find_opening, split_exchange
+from memsense.draft.chunking import dedup_window, exchange_hash
 from memsense.draft.expiry import check_expiry, read_lifetime
 from memsense.draft.facets import FACETS, FacetTagger
+from memsense.draft.parts import cut_exchange
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
 from memsense.inputs import (
@@ -213,11 +214,8 @@ class Drafter:
             else hash_content(conversation.session_id, messages)
         )
 
-        # All parts of the exchange share its time, its speakers and its annotations.
         first = next((message for message in messages if message.at), None)
         occurred_at = first.at if first else conversation.started_at
-        user_speaker = _join_speakers(exchange.user)
-        assistant_speaker = _join_speakers(exchange.assistant)
         message_ids = tuple(message.external_id for message in messages if message.external_id)
         metadata = {**session.metadata, **options.metadata}
         window = 0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC))
@@ -225,62 +223,34 @@ class Drafter:
         projects = (message.project for message in messages if message.project)
         project = options.project or next(projects, conversation.project)
 
-        pieces = split_exchange(user_text, assistant_text)
-        beginning = find_opening(user_text) if len(pieces) > 1 else ""
-        chunks: list[ChunkDraft] = []
-        for part, (user_piece, assistant_piece) in enumerate(pieces):
-            # An answer alone often lacks what was asked, so each later part begins as the user
-            # did (docs/guides/searching.md, "Long exchanges"). Facets are those of the part's own
-            # text, so that none is found twice; their spans are moved behind the opening.
-            opening = beginning if part else ""
-            facets = self.tagger.tag(user_piece, assistant_piece)
-            spans: list[Mapping[str, JsonValue]] = []
-            for span in facets.spans:
-                shift = len(opening) if span.side == "user" else 0
-                spans.append(
-                    {
-                        "facet": span.facet,
-                        "rule": span.rule,
-                        "side": span.side,
-                        "start": span.start + shift,
-                        "end": span.end + shift,
-                    }
-                )
-            chunk = ChunkDraft(
-                granularity="turn",
-                session_id=conversation.session_id,
-                ordinal=exchange.ordinal,
-                last_ordinal=exchange.ordinal,
-                part=part,
-                part_count=len(pieces),
-                opening_length=len(opening),
-                agent_id=options.agent_id or conversation.agent_id,
-                user_text=opening + user_piece,
-                assistant_text=assistant_piece,
-                user_speaker=user_speaker,
-                assistant_speaker=assistant_speaker,
-                task_tag=options.task_tag,
-                tags=tuple(options.tags),
-                memory_kind=options.memory_kind or facets.memory_kind,
-                personal_info=options.facets.get("personal_info", facets.personal_info),
-                preferences=options.facets.get("preferences", facets.preferences),
-                events=options.facets.get("events", facets.events),
-                facet_spans=spans,
-                confidence=options.confidence,
-                occurred_at=occurred_at,
-                occurred_zone_known=first.at_zone_known if first else True,
-                message_ids=message_ids,
-                source=f"{conversation.format}:{conversation.source}",
-                metadata=metadata,
-                # The first part keeps the exchange's own hash: by it the ledger finds the exchange.
-                content_hash=exchange_hash(identity, part) if part else identity,
-                dedup_window=window,
-                expires_at=options.expires_at,
-                project=project,
-            )
-            chunks.append(chunk)
+        given: dict[str, Any] = dict(options.facets)
+        if options.memory_kind:
+            given["memory_kind"] = options.memory_kind
+        whole = ChunkDraft(
+            granularity="turn",
+            session_id=conversation.session_id,
+            ordinal=exchange.ordinal,
+            last_ordinal=exchange.ordinal,
+            agent_id=options.agent_id or conversation.agent_id,
+            user_text=user_text,
+            assistant_text=assistant_text,
+            user_speaker=_join_speakers(exchange.user),
+            assistant_speaker=_join_speakers(exchange.assistant),
+            task_tag=options.task_tag,
+            tags=tuple(options.tags),
+            confidence=options.confidence,
+            occurred_at=occurred_at,
+            occurred_zone_known=first.at_zone_known if first else True,
+            message_ids=message_ids,
+            source=f"{conversation.format}:{conversation.source}",
+            metadata=metadata,
+            content_hash=identity,
+            dedup_window=window,
+            expires_at=options.expires_at,
+            project=project,
+        )
         return ExchangeDraft(
-            chunks=chunks,
+            chunks=cut_exchange(whole, self.tagger, given),
             messages=ledger if self.ledger else {},
             has_expiry=options.expires_at is not None or options.ttl is not None,
             lifetime=read_lifetime(options.ttl),

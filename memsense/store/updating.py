@@ -6,17 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_one
-from memsense.draft.chunking import LARGEST_CHUNK
+from memsense.db.rows import execute, fetch_one, fetch_values
 from memsense.draft.expiry import has_expired, read_lifetime
-from memsense.draft.facets import FACETS, FacetTagger
+from memsense.draft.facets import Facets, FacetTagger
+from memsense.draft.parts import StoredTexts, cut_exchange
 from memsense.draft.vectors import ChunkTexts
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import Ttl
 from memsense.store import reads, writes
-from memsense.store.scopes import ChunkPlace, Namespace
+from memsense.store.scopes import ChunkPlace, Namespace, Scope
 from memsense.store.sessions import unmark_session
-from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue
 
@@ -56,89 +55,82 @@ class Update:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An update of a chunk as it was read, with its new texts and facets."""
+    """An update of an exchange as it was read, in `parts`, one of which is the `chunk` to change.
 
+    `replaced` holds the part's new texts, the user's and the assistant's, and their facets; None
+    if the text stays.
+    """
+
+    parts: Sequence[Chunk]
     chunk: Chunk
     update: Update
-    values: Mapping[str, Any]
+    replaced: tuple[str, str, Facets] | None = None
 
 
-def plan_update(chunk: Chunk, update: Update, tagger: FacetTagger) -> Planned:
-    """Return the new texts and facets of an update, worked out outside of any transaction.
+def fetch_exchange(connection: Connection, namespace: Namespace, chunk_id: int) -> list[Chunk]:
+    """Return the parts of the exchange that a chunk belongs to, in order; a session chunk alone."""
+    key = {**namespace.key, "chunk_id": chunk_id}
+    chunk_ids: list[int] = fetch_values(connection, "list_parts", key, FILE)
+    parts = reads.fetch_chunks(connection, namespace, chunk_ids)
+    return sorted(parts, key=lambda chunk: chunk.part)
 
-    The tagger that reads the new text for facets may ask a model. Facets that were found in the old
-    text are replaced by those of the new one; those that a caller gave stay. Raises
-    InvalidInputError for what can't be updated.
+
+def plan_update(
+    parts: Sequence[Chunk], chunk_id: int, update: Update, tagger: FacetTagger
+) -> Planned:
+    """Return an update with the facets of its new text, worked out outside of any transaction.
+
+    The tagger that reads the new text for facets may ask a model. Raises InvalidInputError for what
+    can't be updated.
     """
-    _check(chunk, update)
+    chunk = next(part for part in parts if part.chunk_id == chunk_id)
+    _check(chunk)
     if update.content is None:
-        return Planned(chunk=chunk, update=update, values={})
+        return Planned(parts=parts, chunk=chunk, update=update)
+    own_text = chunk.own_user_text
     texts = update.content
     if isinstance(texts, str):
-        if chunk.user_text and chunk.assistant_text:
+        if own_text and chunk.assistant_text:
             raise InvalidInputError(
                 "content must say which side: the exchange has both, so give {'user': ...},"
                 " {'assistant': ...} or both"
             )
         texts = {"assistant" if chunk.assistant_text else "user": texts}
-    user_text = texts.get("user", chunk.user_text)
+    opening = chunk.user_text[: chunk.opening_length]
+    # Who edits what `get` returned of a later part edits it with the opening in front.
+    user_text = texts.get("user", own_text).removeprefix(opening)
     assistant_text = texts.get("assistant", chunk.assistant_text)
     if not (user_text.strip() or assistant_text.strip()):
         raise InvalidInputError("content is empty: delete the chunk instead")
-    if len(user_text) + len(assistant_text) > LARGEST_CHUNK:
-        raise InvalidInputError(
-            f"content has more than {LARGEST_CHUNK:,} characters: delete the chunk and add the"
-            " exchange again"
-        )
-    # Facets that the tagger finds in the old text are its own; any others a caller gave, and they
-    # stay.
-    new = tagger.tag(user_text, assistant_text)
-    old = tagger.tag(chunk.user_text, chunk.assistant_text)
-    names = [*FACETS, "memory_kind"]
-    renewed = [name for name in names if getattr(chunk, name) == getattr(old, name)]
-    spans = [
-        {
-            "facet": span.facet,
-            "rule": span.rule,
-            "side": span.side,
-            "start": span.start,
-            "end": span.end,
-        }
-        for span in new.spans
-    ]
-    values = {
-        "user_text": user_text,
-        "assistant_text": assistant_text,
-        "facet_spans": spans,
-        **{name: getattr(new, name) for name in renewed},
-    }
-    return Planned(chunk=chunk, update=update, values=values)
+    # Blanks at the end of a part keep its last word apart from the next part's first one.
+    if len(parts) > 1:
+        user_text = _end_like(user_text, own_text)
+        assistant_text = _end_like(assistant_text, chunk.assistant_text)
+    found = tagger.tag(user_text, assistant_text)
+    replaced = user_text, assistant_text, found
+    return Planned(parts=parts, chunk=chunk, update=update, replaced=replaced)
+
+
+def _end_like(text: str, old: str) -> str:
+    return text.rstrip() + old[len(old.rstrip()) :]
 
 
 def draft_update(
     connection: Connection, namespace: Namespace, place: ChunkPlace, planned: Planned
-) -> ChunkDraft:
-    """Return the updated exchange as a draft; raise ConflictError if it has changed meanwhile."""
-    update = planned.update
-    [chunk] = reads.fetch_chunks(connection, namespace, [place.chunk_id])
+) -> list[ChunkDraft]:
+    """Return the parts of the updated exchange; raise ConflictError if it has changed meanwhile."""
+    update, chunk = planned.update, planned.chunk
     # The text was read and tagged outside of this transaction.
-    if _own(chunk) != _own(planned.chunk):
+    stored = fetch_exchange(connection, namespace, place.chunk_id)
+    if [_own(part) for part in stored] != [_own(part) for part in planned.parts]:
         raise ConflictError(
             f"chunk {chunk.chunk_id} has changed since it was read; read it again, then update"
         )
     if has_expired(chunk.expires_at, place.scope.now):
         raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange again")
-    # An update keeps what the exchange is recognised by: its log, read again, leaves it alone.
-    key = {**place.scope.key, "chunk_id": place.chunk_id}
-    content_hash, dedup_window = fetch_one(connection, "fetch_identity", key, FILE)
-    values: dict[str, Any] = {
-        item.name: getattr(chunk, item.name)
-        for item in fields(ChunkDraft)
-        if hasattr(chunk, item.name)
-    }
-    values |= planned.values
-    if update.facets is not None:
-        values |= {name: text or None for name, text in update.facets.items()}
+    replaced = {chunk.chunk_id: planned.replaced} if planned.replaced else {}
+    texts = StoredTexts(planned.parts, replaced)
+    values: dict[str, Any] = {}
     for name in ("tags", "metadata", "occurred_at"):
         if getattr(update, name) is not None:
             values[name] = getattr(update, name)
@@ -151,6 +143,32 @@ def draft_update(
         # As it was, or sooner by the rule of a tag that the update gives.
         by_tag = place.scope.ttl.compute_tag_expiry(update.tags or (), place.scope.now)
         values["expires_at"] = min(filter(None, (chunk.expires_at, by_tag)), default=None)
+    given = {name: text or None for name, text in (update.facets or {}).items()}
+    whole = draft_whole(connection, place.scope, planned.parts, texts, like=chunk)
+    return cut_exchange(replace(whole, **values), texts, {**texts.given, **given})
+
+
+def draft_whole(
+    connection: Connection,
+    scope: Scope,
+    parts: Sequence[Chunk],
+    texts: StoredTexts,
+    *,
+    like: Chunk,
+) -> ChunkDraft:
+    """Return a stored exchange as one draft with its whole text.
+
+    It keeps what the exchange is recognised by: its log, read again, leaves it alone. All other
+    values are those of `like`, one of its parts.
+    """
+    key = {**scope.key, "chunk_id": parts[0].chunk_id}
+    content_hash, dedup_window = fetch_one(connection, "fetch_identity", key, FILE)
+    values: dict[str, Any] = {
+        item.name: getattr(like, item.name)
+        for item in fields(ChunkDraft)
+        if hasattr(like, item.name)
+    }
+    values |= {"user_text": texts.user_text, "assistant_text": texts.assistant_text}
     return ChunkDraft(content_hash=content_hash, dedup_window=dedup_window, **values)
 
 
@@ -159,8 +177,8 @@ def _own(chunk: Chunk) -> Chunk:
     return replace(chunk, context="", next_user_text=None, memory_score=0)
 
 
-def _check(chunk: Chunk, update: Update) -> None:
-    """Raise InvalidInputError if the chunk can't be updated so."""
+def _check(chunk: Chunk) -> None:
+    """Raise InvalidInputError if the chunk can't be updated."""
     if chunk.granularity == "session":
         raise InvalidInputError(
             f"chunk {chunk.chunk_id} is made of a session's exchanges: update one of these"
@@ -168,42 +186,39 @@ def _check(chunk: Chunk, update: Update) -> None:
     if chunk.status != "active":
         status = "forgotten" if chunk.status == "deleted" else chunk.status
         raise InvalidInputError(f"chunk {chunk.chunk_id} is {status}: restore it first")
-    if update.content is not None and chunk.part_count > 1:
-        raise InvalidInputError(
-            f"chunk {chunk.chunk_id} is one of {chunk.part_count} parts of a long exchange, whose"
-            " text can't be updated: delete it and add the exchange again"
-        )
 
 
 def write_update(
     connection: Connection,
     place: ChunkPlace,
-    draft: ChunkDraft,
+    parts: Sequence[Chunk],
+    drafts: Sequence[ChunkDraft],
     detail: Mapping[str, JsonValue],
+    *,
     embed: writes.Embed,
-) -> None:
-    """Store the exchange over itself, with its words, vectors, links and session chunks."""
-    scope, chunk_ids = place.scope, [place.chunk_id]
+) -> list[int]:
+    """Store an exchange over its parts, with words, vectors, links and session chunks.
+
+    Return the ids of its new parts.
+    """
+    stored = [part.chunk_id for part in parts]
     # Before the first write, because it ends the transaction if a text is not embedded yet.
-    embed([ChunkTexts.of(draft)])
-    keep_versions(connection, scope, chunk_ids)
-    writes.withdraw(connection, scope, chunk_ids)
-    writes.insert_chunks(connection, scope, [draft])
-    date_exchange(connection, place, draft.expires_at)
-    insert_embeddings(connection, scope, [draft], chunk_ids, embed, previous=[None])
-    writes.record_events(connection, scope, "updated", chunk_ids, detail)
-    writes.relink_session(connection, scope, place.session_id)
-    if all(writes.find_session_kinds(connection, scope, place.session_id)):
-        unmark_session(connection, scope, place.session_id)
-        writes.rebuild_session_chunks(connection, scope, place.session_id, embed)
+    embed([ChunkTexts.of(draft) for draft in drafts])
+    keep_versions(connection, place.scope, stored)
+    chunk_ids = writes.overwrite_turns(
+        connection, place.scope, stored, drafts, embed, event="updated", detail=detail
+    )
+    share_score(connection, place.scope, chunk_ids, parts[0].memory_score)
+    writes.relink_session(connection, place.scope, place.session_id)
+    if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
+        unmark_session(connection, place.scope, place.session_id)
+        writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
+    return chunk_ids
 
 
-def date_exchange(connection: Connection, place: ChunkPlace, expires_at: datetime | None) -> None:
-    """Set the expiry of all parts of an exchange, which expire together."""
-    values = {
-        **place.scope.key,
-        "session_id": place.session_id,
-        "ordinal": place.ordinal,
-        "expires_at": expires_at,
-    }
-    execute(connection, "date_exchange", values, FILE)
+def share_score(
+    connection: Connection, scope: Scope, chunk_ids: Sequence[int], memory_score: float
+) -> None:
+    """Give all parts of an exchange its memory score, also those that are new."""
+    values = {**scope.key, "chunk_ids": list(chunk_ids), "memory_score": memory_score}
+    execute(connection, "share_score", values, FILE)

@@ -152,11 +152,16 @@ def append_turns(
 
 
 def insert_chunks(
-    connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft], *, event: str | None = None
+    connection: Connection,
+    scope: Scope,
+    drafts: Sequence[ChunkDraft],
+    *,
+    event: str | None = None,
+    detail: Mapping[str, JsonValue] | None = None,
 ) -> list[int]:
     """Store the drafts and count them in the statistics; return their ids in the drafts' order.
 
-    An `event` becomes the next one of each chunk's history.
+    An `event` becomes the next one of each chunk's history, with its `detail`.
     """
     drafts_as_json: list[dict[str, Any]] = []
     for position, draft in enumerate(drafts):
@@ -177,7 +182,7 @@ def insert_chunks(
         for chunk_id, granularity, ordinal, part in fetch_all(connection, "upsert_chunks", values)
     }
     chunk_ids = [ids[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
-    counted = {**scope.key, "chunk_ids": chunk_ids, "sign": 1, **_event(event)}
+    counted = {**scope.key, "chunk_ids": chunk_ids, "sign": 1, **_event(event, detail)}
     names = ["count_lexemes", "count_chunks", *(["insert_events"] if event else [])]
     execute_together(connection, names, counted)
     if any(draft.expires_at for draft in drafts):
@@ -343,18 +348,36 @@ def _replace(
     inactive = {ordinal for _, ordinal, _, status in stored if status != "active"}
     replaced = [chunk_id for chunk_id, ordinal, *_ in stored if ordinal not in inactive]
     keep_versions(connection, scope, replaced)
-    withdraw(connection, scope, replaced)
     chunks = [c for exchange in placed for c in exchange.chunks if c.ordinal not in inactive]
-    chunk_ids: list[int] = []
-    if chunks:
-        chunk_ids = insert_chunks(connection, scope, chunks, event="replaced")
-        no_one = [None] * len(chunks)  # relinking sets whose next-user vectors these are
-        insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=no_one)
-    leftover = set(replaced) - set(chunk_ids)
-    delete_chunks(connection, scope, leftover)
+    chunk_ids = overwrite_turns(connection, scope, replaced, chunks, embed, event="replaced")
     relink_session(connection, scope, draft.session_id)
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
+    return chunk_ids
+
+
+def overwrite_turns(
+    connection: Connection,
+    scope: Scope,
+    stored: Sequence[int],
+    turns: Sequence[ChunkDraft],
+    embed: Embed,
+    *,
+    event: str,
+    detail: Mapping[str, JsonValue] | None = None,
+) -> list[int]:
+    """Store turns over the active ones of the same exchanges; return their ids, in order.
+
+    A turn at a taken place keeps the id; those that are left over are deleted. The caller relinks
+    the session.
+    """
+    withdraw(connection, scope, stored)
+    chunk_ids: list[int] = []
+    if turns:
+        chunk_ids = insert_chunks(connection, scope, turns, event=event, detail=detail)
+        no_one = [None] * len(turns)  # relinking sets whose next-user vectors these are
+        insert_embeddings(connection, scope, turns, chunk_ids, embed, previous=no_one)
+    delete_chunks(connection, scope, set(stored) - set(chunk_ids))
     return chunk_ids
 
 

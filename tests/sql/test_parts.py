@@ -20,7 +20,7 @@ STEPS = ("drainage", "pruning", "copper", "mulch")
 def answer() -> str:
     """Return an answer of four parts, each about another step."""
     said = (f"Zanzibar clove orchard rot and {step}. " for step in STEPS)
-    return "\n\n".join((sentence * 90)[:3600] for sentence in said)
+    return "\n\n".join((sentence * 20)[:800] for sentence in said)
 
 
 @pytest.fixture

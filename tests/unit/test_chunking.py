@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from memsense.draft.chunking import (
     CONTEXT_AFTER,
     CONTEXT_BEFORE,
-    LARGEST_CHUNK,
+    LARGEST_PART,
+    LARGEST_SESSION_CHUNK,
     LONGEST_OPENING,
     Turn,
     build_session_chunks,
@@ -70,7 +71,7 @@ def test_a_text_is_cut_at_the_best_border_near_the_limit(text: str, first: str) 
 
 
 def test_an_exchange_that_fits_is_one_chunk() -> None:
-    assert split_exchange("u" * 3000, "a" * 1000) == [("u" * 3000, "a" * 1000)]
+    assert split_exchange("u" * 600, "a" * 400) == [("u" * 600, "a" * 400)]
 
 
 @settings(deadline=None)
@@ -79,7 +80,9 @@ def test_a_long_exchange_loses_nothing_and_no_part_mixes_its_order(user: int, an
     parts = split_exchange("u" * user, "a" * answer)
     assert "".join(one for one, _ in parts) == "u" * user
     assert "".join(other for _, other in parts) == "a" * answer
-    assert all(len(one) + len(other) <= LARGEST_CHUNK for one, other in parts)
+    opening = len(find_opening("u" * user)) if len(parts) > 1 else 0
+    for part, (one, other) in enumerate(parts):
+        assert len(one) + len(other) + (opening if part else 0) <= LARGEST_PART
     if user + answer:
         assert all(one or other for one, other in parts)
     # No user text after the first answer text.
@@ -94,13 +97,14 @@ def test_an_opening_is_the_beginning_of_what_the_user_says(text: str) -> None:
     opening = find_opening(text)
     assert len(opening) <= LONGEST_OPENING
     assert text.strip().startswith(opening.rstrip())
-    assert opening == f"{text.strip()}\n" or not text.strip() or len(text.strip()) >= 600
+    is_whole = opening == f"{text.strip()}\n"
+    assert is_whole or not text.strip() or len(text.strip()) >= LONGEST_OPENING
     assert bool(opening) == bool(text.strip())
 
 
 def test_a_long_opening_is_cut_at_a_border() -> None:
-    assert find_opening("One sentence. " * 100) == "One sentence. " * 41 + "One sentence.\n"
-    assert find_opening("x" * 1000) == "x" * 599 + "\n"
+    assert find_opening("One sentence. " * 100) == "One sentence. " * 10 + "One sentence.\n"
+    assert find_opening("x" * 1000) == "x" * 159 + "\n"
 
 
 def test_a_turn_knows_the_end_of_the_one_before_and_the_beginning_of_the_next() -> None:
@@ -148,7 +152,7 @@ def test_session_chunks_hold_every_turn_once_in_order(turns: list[Turn]) -> None
     assert [key for chunk in chunks for key in chunk.message_ids] == [f"m{n}" for n in covered]
     for chunk in chunks:
         alone = chunk.ordinal == chunk.last_ordinal
-        assert alone or len(chunk.session_text) <= LARGEST_CHUNK
+        assert alone or len(chunk.session_text) <= LARGEST_SESSION_CHUNK
         assert chunk.granularity == "session"
         assert chunk.occurred_at == turns[chunk.ordinal].occurred_at
     assert len({chunk.content_hash for chunk in chunks}) == len(chunks)

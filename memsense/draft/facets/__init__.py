@@ -7,11 +7,21 @@ from memsense.draft.facets.model import FACETS, Facet, Facets, FacetSpan, FacetT
 
 if TYPE_CHECKING:
     from memsense.draft.facets.rules import RULES, Rule
-    from memsense.draft.facets.tagger import RuleTagger
+    from memsense.draft.facets.tagger import RuleTagger, join_spans
 
-_HOMES = {"RULES": "rules", "Rule": "rules", "RuleTagger": "tagger"}
+_HOMES = {"RULES": "rules", "Rule": "rules", "RuleTagger": "tagger", "join_spans": "tagger"}
 
-__all__ = ["FACETS", "RULES", "Facet", "FacetSpan", "FacetTagger", "Facets", "Rule", "RuleTagger"]
+__all__ = [
+    "FACETS",
+    "RULES",
+    "Facet",
+    "FacetSpan",
+    "FacetTagger",
+    "Facets",
+    "Rule",
+    "RuleTagger",
+    "join_spans",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -63,7 +63,7 @@ class RuleTagger:
             assistant_text: The assistant's side; may be empty.
         """
         spans = (*self._tag_side(user_text, "user"), *self._tag_side(assistant_text, "assistant"))
-        return build_facets(spans, _choose_kind(spans)) if spans else Facets()
+        return join_spans(spans)
 
     def _tag_side(self, text: str, side: Side) -> Iterator[FacetSpan]:
         # Phones write the typographic apostrophe. The replacement has one character, too, so that
@@ -98,6 +98,11 @@ class RuleTagger:
                         end=end,
                         side=side,
                     )
+
+
+def join_spans(spans: Sequence[FacetSpan]) -> Facets:
+    """Return the facets that these spans state, with the kind that most of them have."""
+    return build_facets(tuple(spans), _choose_kind(tuple(spans))) if spans else Facets()
 
 
 def _compile_gates(rules: Sequence[Rule]) -> dict[Anchor, re.Pattern[str]]:
