@@ -190,6 +190,26 @@ WHERE c.granularity = 'turn' AND c.status = 'active' AND m.name = %(model)s AND 
 GROUP BY t.name, n.name
 ORDER BY t.name, n.name;
 
+-- name: list_long
+-- Memories with exchanges in longer parts than today's, and whether a job will cut them.
+SELECT
+    t.name AS tenant, n.name AS namespace, s.tenant_id, s.scope_id, found.exchanges,
+    EXISTS (
+        SELECT FROM memsense.jobs AS j
+        WHERE j.tenant_id = s.tenant_id AND j.scope_id = s.scope_id AND j.kind = 'recut' AND j.dead_at IS NULL
+    ) AS has_job
+FROM (
+    SELECT c.tenant_id, c.scope_id, count(DISTINCT (c.session_id, c.ordinal)) AS exchanges
+    FROM memsense.chunks AS c
+    WHERE c.granularity = 'turn' AND c.status = 'active' AND (c.expires_at IS NULL OR c.expires_at > now())
+      AND {is_long}
+    GROUP BY c.tenant_id, c.scope_id
+) AS found
+JOIN memsense.scopes AS s ON s.tenant_id = found.tenant_id AND s.scope_id = found.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = s.tenant_id
+ORDER BY t.name, n.name, s.scope_id;
+
 -- name: count_retired_vectors
 -- Vectors and index entries of chunks that are no longer active: recall would still find them.
 SELECT

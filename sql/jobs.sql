@@ -31,7 +31,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.sc
 ORDER BY s.scope_id
 ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id) DO NOTHING;
 
--- name: enqueue_settling
+-- name: enqueue_memory
 -- One job for each memory, however many writes leave work to it; a dead one starts again.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id)
 SELECT s.tenant_id, s.namespace_id, %(kind)s, s.scope_id

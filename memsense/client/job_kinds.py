@@ -10,6 +10,7 @@ from functools import partial
 from itertools import groupby
 
 from memsense.client.context import Context
+from memsense.client.updating import as_session
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.draft.vectors import BatchVectors
@@ -31,6 +32,7 @@ from memsense.store.jobs import (
     EXPIRE,
     FILL,
     INDEX,
+    RECUT,
     SETTLE,
     Lease,
     LeasedJob,
@@ -38,6 +40,7 @@ from memsense.store.jobs import (
     schedule_sweep,
 )
 from memsense.store.models import enqueue_lacking
+from memsense.store.recutting import recut_exchanges
 from memsense.store.scopes import Namespace, Scope, lock_scope
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Unembedded, embed_left, fetch_unembedded
@@ -248,6 +251,51 @@ def _spread_memory(connection: Connection, lease: Lease, job: LeasedJob, *, toke
     finish_jobs(connection, lease, [job.job_id])
 
 
+# Parts of exchanges ------------------------------------------------------------------------------
+
+
+def recut_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) -> Outcome:
+    """Cut exchanges that were stored in longer parts, some of each job's memory.
+
+    Searches and writes go on meanwhile, and find each exchange as it was or as it is. A job with
+    more to do is given back and leased again.
+    """
+    outcome = Outcome()
+    for job in jobs:
+        try:
+            try:
+                is_done = _recut(context, lease, job, context.batch_vectors("strict"))
+            except ModelMismatchError:
+                raise
+            except EmbeddingError:
+                # In an outage this fails, too; else a text can't be embedded, as its own job finds.
+                context.embedder.embed([PROBE])
+                is_done = _recut(context, lease, job, context.batch_vectors("later"))
+        except EmbeddingError as error:
+            outcome.add(_leave([job], str(error)))
+            continue
+        outcome.add(Outcome(done=1) if is_done else Outcome(left=[job.job_id]))
+    return outcome
+
+
+def _recut(context: Context, lease: Lease, job: LeasedJob, vectors: BatchVectors) -> bool:
+    """Cut some exchanges of a job's memory; return True, with the job finished, if none is left."""
+
+    def cut(connection: Connection) -> bool:
+        namespace = context.require_namespace(connection)
+        user_id = find_user(connection, namespace.tenant_id, _scope_id(job))
+        scope = lock_scope(connection, namespace, user_id)
+        if recut_exchanges(
+            connection, namespace, scope, vectors, lambda it: context.followers(as_session(it))
+        ):
+            return False
+        finish_jobs(connection, lease, [job.job_id])
+        return True
+
+    transact = partial(run_transaction, context.pool, cut, is_idempotent=True)
+    return vectors.retry_until_embedded(transact)
+
+
 # Expired memories --------------------------------------------------------------------------------
 
 
@@ -358,6 +406,11 @@ KINDS: Mapping[str, JobKind] = {
         JobKind(
             name=FILL, batch=EMBED_BATCH, run=fill_memories,
             waiting="a model that was added can't be switched to yet",
+        ),
+        JobKind(
+            name=RECUT, batch=1, run=recut_memories,
+            waiting="what long exchanges say behind their first 1,000 characters is found by its"
+            " words alone",
         ),
         JobKind(
             name=INDEX, batch=1, run=index_memories,

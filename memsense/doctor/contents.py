@@ -1,12 +1,19 @@
 """Examination of what is stored, and its repair: vectors, words, statistics, models, traces."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from memsense.db.connection import Connection
 from memsense.db.partitions import list_ending
+from memsense.db.queries import as_sql, fill
 from memsense.db.rows import Named, execute, fetch_all, fetch_one, fetch_value, fetch_values
 from memsense.doctor.findings import FILE, Expected, Finding
+from memsense.draft.chunking import LARGEST_PART
+from memsense.store import jobs
+from memsense.store.jobs import RECUT
 from memsense.text.scripts import segment_scripts
+
+RECUT_FILE = "recut.sql"
 
 SAMPLED_CHUNKS = 50
 
@@ -73,6 +80,30 @@ def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Findi
             " words can't be compared with theirs",
             remedy="run 'memsense db fill'",
         )
+
+
+def examine_parts(connection: Connection, _: Expected) -> Iterator[Finding]:
+    """Examine exchanges that were stored in longer parts than today's."""
+    for place, group in groupby(
+        _list_long(connection), lambda it: f"{it['tenant']}/{it['namespace']}"
+    ):
+        memories = list(group)
+        waiting = all(memory["has_job"] for memory in memories)
+        yield Finding(
+            severity="info" if waiting else "warning",
+            text=f"{sum(memory['exchanges'] for memory in memories)} long exchanges of {place} wait"
+            " to be cut into shorter parts: till then only words find what stands behind the first"
+            f" {LARGEST_PART:,} characters",
+            remedy="run 'memsense worker'"
+            if waiting
+            else "run 'memsense doctor --repair', then 'memsense worker'",
+        )
+
+
+def _list_long(connection: Connection) -> list[Named]:
+    is_long = fill("is_long", RECUT_FILE)
+    statement = as_sql(fill("list_long", FILE, is_long=is_long))
+    return fetch_all(connection, statement, {"longest": LARGEST_PART}, of=Named)
 
 
 def examine_retired(connection: Connection, _: Expected) -> Iterator[Finding]:
@@ -236,6 +267,14 @@ def repair(connection: Connection) -> list[Finding]:
         ):
             execute(connection, name, values, RECOUNT)
         text = f"recounted the statistics of {len(scope_ids)} memories"
+        repairs.append(Finding(check="repair", severity="info", text=text))
+    long = [memory for memory in _list_long(connection) if not memory["has_job"]]
+    for memory in long:
+        values = {name: memory[name] for name in ("tenant_id", "scope_id")}
+        execute(connection, "enqueue_memory", {**values, "kind": RECUT}, jobs.FILE)
+    if long:
+        exchanges = sum(memory["exchanges"] for memory in long)
+        text = f"left {exchanges} long exchanges to the jobs of {len(long)} memories"
         repairs.append(Finding(check="repair", severity="info", text=text))
     return repairs
 

@@ -123,6 +123,11 @@ def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]
     return parts + [("", piece) for piece in answers]
 
 
+def is_long(part: ChunkDraft) -> bool:
+    """Return whether a part of an exchange is longer than new ones are."""
+    return len(part.user_text) + len(part.assistant_text) > LARGEST_PART
+
+
 def find_opening(user_text: str) -> str:
     """Return the beginning of the user's text, to repeat it in front of later parts.
 

@@ -32,6 +32,9 @@ INDEX = "index"
 SETTLE = "settle"
 """The kind of job that adds a memory's fresh vectors to its HNSW indexes."""
 
+RECUT = "recut"
+"""The kind of job that cuts a memory's exchanges into parts of today's length."""
+
 JobStatus = Literal["waiting", "running", "dead"]
 
 
@@ -141,7 +144,12 @@ def enqueue_indexing(
 
 def enqueue_settling(connection: Connection, scope: Scope) -> None:
     """Leave the memory's fresh vectors to its one job; the scope must be locked."""
-    execute(connection, "enqueue_settling", {**scope.key, "kind": SETTLE}, FILE)
+    execute(connection, "enqueue_memory", {**scope.key, "kind": SETTLE}, FILE)
+
+
+def enqueue_recutting(connection: Connection, scope: Scope) -> None:
+    """Leave the memory's exchanges with parts that are too long to its one job."""
+    execute(connection, "enqueue_memory", {**scope.key, "kind": RECUT}, FILE)
 
 
 def forget_jobs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_values
-from memsense.draft.chunking import DEDUP_SECONDS
+from memsense.draft.chunking import DEDUP_SECONDS, is_long
 from memsense.draft.expiry import has_expired
 from memsense.draft.vectors import ChunkTexts
 from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
+from memsense.store.jobs import enqueue_recutting
 from memsense.store.past import keep_past
 from memsense.store.scopes import ChunkPlace, Namespace
-from memsense.store.sessions import unmark_session
 from memsense.types import Chunk, ChunkDraft, Status
 
 
@@ -94,16 +94,8 @@ def retire(
     writes.record_events(connection, place.scope, status, alone, detail)
     with_detail = {**detail, "session_chunk": place.chunk_id}
     writes.record_events(connection, place.scope, status, with_place, with_detail)
-    _refresh_session(connection, place, embed)
+    writes.refresh_session(connection, place.scope, place.session_id, embed)
     return chunk_ids
-
-
-def _refresh_session(connection: Connection, place: ChunkPlace, embed: writes.Embed) -> None:
-    """Update a session's links and session chunks."""
-    writes.relink_session(connection, place.scope, place.session_id)
-    if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
-        unmark_session(connection, place.scope, place.session_id)
-        writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
 
 
 def restore(
@@ -156,10 +148,12 @@ def restore(
         for follower in scope.followers:
             follower.chunks_restored(connection, scope, [chunk_id])
         writes.insert_embeddings(connection, scope, [draft], [chunk_id], embed, previous=[None])
+    if any(is_long(draft) for _, draft in drafts):
+        enqueue_recutting(connection, scope)
     if restored:
         detail = {"reason": reason} if reason else {}
         writes.record_events(connection, scope, "restored", restored, detail)
-        _refresh_session(connection, place, embed)
+        writes.refresh_session(connection, place.scope, place.session_id, embed)
     return restored
 
 

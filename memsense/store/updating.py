@@ -15,7 +15,6 @@ from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import Ttl
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace, Scope
-from memsense.store.sessions import unmark_session
 from memsense.store.versions import keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue
 
@@ -209,10 +208,7 @@ def write_update(
         connection, place.scope, stored, drafts, embed, event="updated", detail=detail
     )
     share_score(connection, place.scope, chunk_ids, parts[0].memory_score)
-    writes.relink_session(connection, place.scope, place.session_id)
-    if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
-        unmark_session(connection, place.scope, place.session_id)
-        writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
+    writes.refresh_session(connection, place.scope, place.session_id, embed)
     return chunk_ids
 
 

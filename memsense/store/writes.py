@@ -12,12 +12,13 @@ from memsense.db.rows import execute, execute_together, fetch_all, fetch_value
 from memsense.draft.chunking import (
     Turn,
     build_session_chunks,
+    is_long,
     link_turns,
 )
 from memsense.draft.expiry import has_expired
 from memsense.draft.vectors import BatchVectors
 from memsense.store import rows
-from memsense.store.jobs import forget_jobs, schedule_sweep
+from memsense.store.jobs import enqueue_recutting, forget_jobs, schedule_sweep
 from memsense.store.past import keep_past, keep_retired
 from memsense.store.planning import Plan, name_exchange, plan_session, read_ledger
 from memsense.store.scopes import Scope
@@ -187,6 +188,9 @@ def insert_chunks(
     execute_together(connection, names, counted)
     if any(draft.expires_at for draft in drafts):
         schedule_sweep(connection, scope)
+    # An import brings exchanges as they were cut where they come from.
+    if any(is_long(draft) for draft in drafts):
+        enqueue_recutting(connection, scope)
     for follower in scope.followers:
         follower.chunks_written(connection, scope, drafts, chunk_ids)
     return chunk_ids
@@ -458,6 +462,14 @@ def _rebuild(
 def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
     """Return what makes two session chunks the same."""
     return chunk.ordinal, chunk.part, chunk.last_ordinal, chunk.session_text
+
+
+def refresh_session(connection: Connection, scope: Scope, session_id: str, embed: Embed) -> None:
+    """Update a session's links and session chunks after its turns have changed."""
+    relink_session(connection, scope, session_id)
+    if all(find_session_kinds(connection, scope, session_id)):
+        unmark_session(connection, scope, session_id)
+        rebuild_session_chunks(connection, scope, session_id, embed)
 
 
 def relink_session(connection: Connection, scope: Scope, session_id: str) -> None:
