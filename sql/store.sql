@@ -392,10 +392,20 @@ ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
     context_length = scope_statistics.context_length + EXCLUDED.context_length;
 
 -- name: find_excess
--- Kinds of chunks that a user has more of than the quota, exchanges first. The counts are kept by every write.
-SELECT granularity, chunk_count
-FROM memsense.scope_statistics
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_count > %(quota)s
+-- Kinds of memories that a user has more of than the quota, exchanges first. The counts of chunks are kept by every
+-- write; only a user who has more chunks has the exchanges counted, of which a long one has several parts.
+SELECT granularity, memories
+FROM (
+    SELECT
+        s.granularity,
+        CASE WHEN s.granularity = 'session' THEN s.chunk_count ELSE (
+            SELECT count(*) FROM memsense.chunks AS c
+            WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.granularity = 'turn'
+              AND c.status = 'active' AND c.part = 0) END AS memories
+    FROM memsense.scope_statistics AS s
+    WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.chunk_count > %(quota)s
+) AS counted
+WHERE memories > %(quota)s
 ORDER BY granularity DESC;
 
 -- name: select_oldest

@@ -37,15 +37,13 @@ def keep_quota(
     excess: list[tuple[str, int]] = fetch_all(connection, "find_excess", key)
     if excess and quota.archives:
         for granularity, count in excess:
-            surplus = count - quota.limit
-            values = {**key, "granularity": granularity, "spared": list(added), "limit": surplus}
+            limits = {"spared": list(added), "limit": count - quota.limit}
+            values = {**key, "granularity": granularity, **limits}
             oldest: list[int] = fetch_values(connection, "select_oldest", values)
             for chunk_id in oldest:
-                if surplus <= 0:
-                    break  # the parts of a long exchange count each, and are archived together
                 place = find_chunk_scope(connection, namespace, chunk_id, followers=scope.followers)
                 reason = f"quota of {quota.limit:,} exchanges"
-                surplus -= len(retire(connection, place, "archived", reason, embed))
+                retire(connection, place, "archived", reason, embed)
         excess = fetch_all(connection, "find_excess", key)
     if excess:
         raise QuotaExceededError(

@@ -26,6 +26,7 @@ from memsense.db.migrate import (
     schema_state,
     upgrade,
 )
+from memsense.draft import chunking
 from memsense.errors import ConnectionFailedError, SchemaError
 from memsense.types import Chunk, ChunkDraft
 
@@ -160,6 +161,45 @@ def test_memories_of_an_older_schema_are_found_and_explained_after_an_upgrade(
         assert sum(value for _, value in hit.explain.parts()) == pytest.approx(hit.score)
         [chunk] = memory.add("I like tea", user_id="ada", session_id="monday")
         assert chunk.chunk_id in {it.chunk_id for it in memory.list(user_id="ada")}
+
+
+@pytest.mark.parametrize("revision", ["0019", "0034"])
+def test_an_upgrade_leaves_long_exchanges_to_jobs_that_cut_them(
+    empty_database_url: str, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = ("otters", "violins", "glaciers", "lanterns", "saffron")
+    paragraphs = [f"On {topic}. " + f"Much can be said about {topic}. " * 18 for topic in topics]
+    answer = "\n\n".join(paragraphs)
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory, monkeypatch.context() as it:
+        # The lengths of the versions that had that schema.
+        it.setattr(chunking, "LARGEST_PART", 4000)
+        it.setattr(chunking, "LONGEST_OPENING", 600)
+        it.setattr(chunking.split_text, "__defaults__", (4000, None))
+        memory.add(
+            [
+                {"role": "user", "content": "Tell me something of everything."},
+                {"role": "assistant", "content": answer},
+            ],
+            user_id="ada", session_id="long",
+        )  # fmt: skip
+        memory.add("My sister keeps bees.", user_id="ada", session_id="short")
+        memory.add("My brother keeps ants.", user_id="bo", session_id="short")
+    downgrade(empty_database_url, revision)
+    upgrade(empty_database_url)
+    waiting = "SELECT s.user_id FROM memsense.jobs AS j JOIN memsense.scopes AS s USING (scope_id)"
+    assert execute(empty_database_url, f"{waiting} WHERE j.kind = 'recut'") == [("ada",)]
+    with MemSense.open(empty_database_url) as memory:
+        stored = memory.recent(user_id="ada", session_id="long")
+        assert [part.part_count for part in stored] == [1]
+        memory.jobs.run()
+        parts = sorted(memory.recent(user_id="ada", session_id="long"), key=lambda it: it.part)
+        assert "".join(part.assistant_text for part in parts) == answer
+        assert parts[0].chunk_id == stored[0].chunk_id
+        assert len(parts) > 3
+        for topic in topics:
+            assert topic in memory.search(f"Who plays with {topic}?", user_id="ada")[0].content
+    assert execute(empty_database_url, waiting) == []
 
 
 def test_an_upgrade_keeps_what_is_stored(empty_database_url: str) -> None:

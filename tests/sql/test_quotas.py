@@ -129,6 +129,21 @@ def test_the_oldest_exchanges_are_archived_but_not_promoted_ones(memory: MemSens
     assert not any(hit.chunk_id == second for hit in memory.search("lucky 2", user_id="ada").hits)
 
 
+def test_a_long_exchange_counts_once_however_many_parts_it_is_stored_in(memory: MemSense) -> None:
+    memory.settings.set(user_quota=2, on_quota="archive")
+    said = [{"role": "user", "content": "A long story. " * 300, "at": "2026-01-01"}]
+    long = memory.add(said, user_id="ada", session_id="long")
+    assert len(long) > 2
+    [kept] = say(memory, 2)
+    say(memory, 3)
+    active = {chunk.chunk_id for chunk in memory.list(user_id="ada")}
+    assert kept in active
+    assert not active & {chunk.chunk_id for chunk in long}
+    memory.settings.set(on_quota="refuse")
+    with pytest.raises(QuotaExceededError, match="would have 3"):
+        memory.add("Another long story. " * 300, user_id="ada", session_id="another")
+
+
 def test_what_a_call_adds_is_never_archived_by_it(memory: MemSense) -> None:
     memory.settings.set(user_quota=2, on_quota="archive")
     [kept] = say(memory, 1)
@@ -213,16 +228,3 @@ def test_the_oldest_are_read_from_the_index(memory: MemSense, database_url: str)
         values = {"tenant_id": 1, "scope_id": 1, "granularity": "turn", "spared": [0], "limit": 1}
         plan = connection.execute(statement, values).fetchall()
     assert "chunks_occurred_at" in str(plan)
-
-
-def test_an_exchange_in_parts_counts_once_for_each_part(memory: MemSense) -> None:
-    memory.settings.set(user_quota=1)
-    long = [{"role": "user", "content": "I walk to the harbour and back again. " * 500}]
-    with pytest.raises(QuotaExceededError, match="would have"):
-        memory.add(long, user_id="ada", session_id="long")
-    memory.settings.set(user_quota=20)
-    parts = memory.add(long, user_id="ada", session_id="long")
-    assert 1 < len(parts) < 20
-    memory.settings.set(user_quota=len(parts), on_quota="archive")
-    [new] = say(memory, 1)
-    assert [chunk.chunk_id for chunk in memory.list(user_id="ada")] == [new]
