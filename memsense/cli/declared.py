@@ -78,7 +78,7 @@ PARAMETERS: dict[str, Declared] = {
     "ttl": (timedelta, None, 'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never" overrides the namespace\'s rules.'),
     "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
     "vectors": (bool, False, "Write the vectors too, so that an import need not embed the texts again."),
-    "content": (str, None, 'New texts by side, {"user": ..., "assistant": ...}; a plain text where the exchange has one side only.'),
+    "content": (str, None, 'New texts by side, {"user": ..., "assistant": ...}; a plain text where the chunk has one side only. Of a long exchange, the text of this part.'),
     "tags 3": (list[str], None, "Labels that replace the present ones."),
     "metadata 3": (dict[str, Any], None, "JSON object that replaces the present one."),
     "occurred_at": (datetime, None, "When it was said or happened; ISO 8601 texts are accepted."),

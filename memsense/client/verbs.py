@@ -1341,7 +1341,7 @@ class Memory:
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             content: New texts by side, {"user": ..., "assistant": ...}; a plain text where the
-                exchange has one side only.
+                chunk has one side only. Of a long exchange, the text of this part.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
                 those that the rules find.
             tags: Labels that replace the present ones.
@@ -1355,7 +1355,7 @@ class Memory:
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
-            The changed chunk.
+            The changed chunk; the last part of its exchange if that has fewer parts now.
 
         Raises:
             InvalidInputError: If nothing is to be changed, or a value can't be used.

@@ -23,8 +23,8 @@ LONGEST_QUESTION = 8_000
 """Characters of a question after folding blanks; embedders read a few thousand at most."""
 
 DEFAULT_CONTENT_BUDGET = 5_000
-"""Characters of a hit's text. A stored exchange has at most 4,000 and its speakers' names, so the
-default never cuts one."""
+"""Characters of a hit's text. A part of an exchange has at most 1,000 and its speakers' names, a
+session chunk about 4,000, so the default cuts neither."""
 LARGEST_CONTENT_BUDGET = 1_000_000
 
 QUOTED = "quoted"
