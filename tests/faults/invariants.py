@@ -9,7 +9,7 @@ from counting import assert_counted
 ALWAYS = {
     "exchanges stored twice": """
         SELECT scope_id, session_id, user_text, count(*) FROM memsense.chunks
-        WHERE granularity = 'turn' AND status = 'active'
+        WHERE granularity = 'turn' AND status = 'active' AND part = 0
         GROUP BY 1, 2, 3 HAVING count(*) > 1
     """,
     "sessions with a gap": """
@@ -27,7 +27,7 @@ ALWAYS = {
         SELECT chunk_id FROM memsense.chunks AS c WHERE NOT EXISTS (
             SELECT FROM memsense.events AS e
             WHERE (e.tenant_id, e.scope_id, e.chunk_id) = (c.tenant_id, c.scope_id, c.chunk_id)
-              AND e.kind IN ('added', 'replaced'))
+              AND e.kind IN ('added', 'replaced', 'updated', 'recut'))
     """,
     "chunks that were added twice": """
         SELECT chunk_id, count(*) FROM memsense.events

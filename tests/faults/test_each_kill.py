@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from client import open_life
 from embedders import TokenHashingEmbedder
 from invariants import assert_whole, contents
 from psycopg import sql
@@ -25,6 +26,7 @@ from memsense.config import Settings
 from memsense.db import migrate
 from memsense.db.embedded import EmbeddedServer
 from memsense.doctor.checkup import check_up
+from memsense.draft import chunking
 
 OpenMemory = Callable[..., MemSense]
 UPGRADE = "import sys; from memsense.db.migrate import upgrade; upgrade(sys.argv[1])"
@@ -211,3 +213,71 @@ def test_a_migration_that_is_killed_is_done_or_not_begun(
             migrate.upgrade(own)
             with psycopg.connect(own) as connection:
                 assert connection.execute(SCHEMA).fetchall() == expected
+
+
+AT = "2026-05-01T12:00:00Z"
+
+TEXTS = """
+SELECT session_id, ordinal, string_agg(substr(user_text, opening_length + 1), '' ORDER BY part),
+    string_agg(assistant_text, '' ORDER BY part)
+FROM memsense.chunks JOIN memsense.scopes USING (tenant_id, scope_id)
+WHERE user_id = %(user)s AND granularity = 'turn' AND status = 'active' GROUP BY 1, 2 ORDER BY 1, 2
+"""
+
+
+def store_long_exchanges(memory: MemSense, user_id: str, count: int) -> None:
+    for number in range(count):
+        said = [
+            {"role": "user", "content": f"Question {number} about tea?", "at": AT},
+            {"role": "assistant", "content": f"Part of answer {number} about tea and rain. " * 60},
+        ]
+        memory.add(said, user_id=user_id, session_id=f"s{number % 5}", mode="hybrid")
+    memory.indexes.make_sessions()
+
+
+def test_a_worker_that_is_killed_while_it_cuts_exchanges_loses_nothing(
+    data_dir: Path, chance: random.Random, kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_life(str(data_dir), "whole") as whole, open_life(str(data_dir), "killed") as killed:
+        with monkeypatch.context() as as_before:
+            as_before.setattr(chunking, "LARGEST_PART", 4000)
+            as_before.setattr(chunking.split_text, "__defaults__", (4000, None))
+            store_long_exchanges(whole, "whole", 48 * kills)
+            store_long_exchanges(killed, "killed", 48 * kills)
+        with (
+            EmbeddedServer(data_dir) as server,
+            psycopg.connect(server.url, autocommit=True) as connection,
+        ):
+            texts = connection.execute(TEXTS, {"user": "killed"}).fetchall()
+            connection.execute(
+                "INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id)"
+                " SELECT tenant_id, namespace_id, 'recut', scope_id FROM memsense.scopes"
+            )
+            whole.jobs.run()
+
+            def count_long() -> int:
+                rows = connection.execute(
+                    "SELECT count(*) FROM memsense.chunks JOIN memsense.scopes USING (scope_id)"
+                    " WHERE user_id = 'killed' AND granularity = 'turn'"
+                    " AND length(assistant_text) > 1000"
+                ).fetchall()
+                return rows[0][0]
+
+            def work_until(is_enough: Callable[[int], bool]) -> None:
+                """Start a worker, and kill it a moment after so many exchanges are left."""
+                worker = start_client("work", data_dir, "killed")
+                ends_at = time.monotonic() + PATIENCE
+                while not is_enough(count_long()):
+                    assert time.monotonic() < ends_at
+                    time.sleep(0.02)
+                time.sleep(chance.uniform(0, 0.2))
+                _kill(worker)
+
+            for _ in range(kills):
+                before = count_long()
+                work_until(lambda left, before=before: left < before)
+                assert_whole(connection)
+                assert connection.execute(TEXTS, {"user": "killed"}).fetchall() == texts
+            work_until(lambda left: left == 0)
+            assert contents(connection, "killed")[0] == contents(connection, "whole")[0]
+            assert_whole(connection)
