@@ -64,7 +64,8 @@ _VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 _EXPECTED = "not compared: estimated from its other terms"
 _NO_NEIGHBOUR = "no neighbour is a candidate: the mean of all candidates"
 _WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
-_IN_NUMBER = re.compile(r"(?<=\d) ([.,:]) (?=\d)")
+# It begins with a blank, not with the look-behind, which would be tried at every character.
+_IN_NUMBER = re.compile(r" ([.,:]) (?<=\d [.,:] )(?=\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
