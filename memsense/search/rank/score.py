@@ -127,12 +127,12 @@ class ScoreTerms:
         further = self.added.get(self.chunk_ids[row])
         return (*terms, further) if further else tuple(terms)
 
-    def explain(self, rows: Sequence[int]) -> list[Scored]:
-        """Return everything that the score phase knows of candidates, in the order of `rows`."""
+    def explain(self, row: int) -> Scored:
+        """Return everything that the score phase knows of a candidate."""
         compared = self.compared
         if compared is None:
-            return [Scored(self.of(row)) for row in rows]
-        return [Scored(self.of(row), compared.matches(row), compared.sides(row)) for row in rows]
+            return Scored(self.of(row))
+        return Scored(self.of(row), compared.matches(row), compared.sides(row))
 
 
 def score_terms(
