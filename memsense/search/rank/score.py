@@ -807,9 +807,13 @@ def _compare(question: QuestionTokens, tokens: CandidateTokens) -> NDArray[np.fl
     size = rows_alone(columns, dimension)
     # numpy multiplies a stack of matrices one by one, without a call from Python for each.
     step = size * max(1, _UNPACKED_ROWS // size)
+    # One room for all blocks: the system would clear the memory of a new one for each.
+    room = np.empty((min(step, len(near)), tokens.signs.shape[1], 8), dtype=np.float32)
     for start in range(0, len(near), step):
         block = tokens.signs[start : start + step]
-        signs = np.take(_SIGNS, block, axis=0).reshape(len(block), -1)[:, :dimension]
+        # Without "clip", numpy unpacks to a place of its own first. A byte is never out of range.
+        unpacked = np.take(_SIGNS, block, axis=0, out=room[: len(block)], mode="clip")
+        signs = unpacked.reshape(len(block), -1)[:, :dimension]
         products, count = near[start : start + step], len(block) // size
         whole = count * size
         stack = signs[:whole].reshape(count, size, dimension)
