@@ -162,9 +162,9 @@ def score_terms(
     totals = sum(contributions, memory.contributions())
     # A neighbour's score is that by the terms so far: its own neighbour does not count again.
     neighbours: list[Signal] = []
+    line = _Line.of(candidates)
     if profile.neighbour_weight and len(candidates):
         scores = sum(contributions, profile.rrf_weight * candidates.rrf_scores)
-        line = _Line.of(candidates)
         better, beside = line.better_beside(scores)
         better = np.maximum(better, 0.0)
         neighbours = [
@@ -183,7 +183,9 @@ def score_terms(
     if tokens is not None and candidates.tokens is not None and len(candidates.tokens.places):
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
-        late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
+        late = _token_signals(
+            candidates, profile, question, compared, scores, line=line, sessions=sessions
+        )
         if candidates.names:
             late.append(_asked_name_signal(candidates, profile, question))
         totals = sum([signal.contributions() for signal in late], totals)
@@ -465,6 +467,7 @@ def _token_signals(
     compared: "Comparison",
     scores: Values,
     *,
+    line: "_Line",
     sessions: bool,
 ) -> list[Signal]:
     """Return the signals of every turn that come from tokens."""
@@ -484,7 +487,6 @@ def _token_signals(
 
     own = expected(compared.values)
     signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
-    line = _Line.of(candidates)
     if profile.tokens_near_weight:
         near, beside = line.better_beside(own)
         # A turn must neither rise nor fall because its neighbours are no candidates.
@@ -539,10 +541,11 @@ def _expect(values: Values, rows: NDArray[np.int64], scores: Values) -> Values:
     A memory with tokens for a part of its exchanges is thereby ranked without a jump.
     """
     own = scores[rows]
-    spread = own - own.mean()
+    average = own.mean()
+    spread = own - average
     squares = float(spread @ spread)
     slope = float(spread @ values) / squares if squares > 0 else 0.0
-    expected = values.mean() + slope * (scores - own.mean())
+    expected = values.mean() + slope * (scores - average)
     expected = np.clip(expected, values.min(), values.max())
     expected[rows] = values
     return expected
