@@ -165,8 +165,15 @@ class ExchangePart:
     of: int
 
 
+class _MadeLater:
+    """Base with the function that makes an explanation whose fields are not set yet."""
+
+    __slots__ = ("_make",)
+    _make: "Callable[[], Explanation] | None"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Explanation:
+class Explanation(_MadeLater):
     """The full computation of one hit's score; `parts()` adds up to `final_score`.
 
         print(hit.explain.table())
@@ -200,6 +207,21 @@ class Explanation:
     part: ExchangePart | None = None
     matches: Sequence[WordMatch] = ()
     sides: SideValues | None = None
+
+    if not TYPE_CHECKING:  # a checker would take any name for a field
+
+        def __getattr__(self, name: str) -> Any:
+            """Set all fields when one that is not set yet is looked at: see `explain_later`."""
+            names = [item.name for item in fields(Explanation)]
+            if name not in names:
+                raise AttributeError(f"an explanation has no attribute {name!r}", name=name)
+            # Another thread may have set them meanwhile.
+            if (make := self._make) is not None:
+                explanation = make()
+                for field_name in names:
+                    object.__setattr__(self, field_name, getattr(explanation, field_name))
+                object.__setattr__(self, "_make", None)
+            return object.__getattribute__(self, name)
 
     @property
     def memory_score(self) -> float:
@@ -256,6 +278,16 @@ class Explanation:
         else:
             del plain["matches"]
         return plain
+
+
+def explain_later(make: Callable[[], Explanation]) -> Explanation:
+    """Return the explanation that a function returns, which is called when it is looked at.
+
+    Most hits are shown without their explanation, which takes a search longer than choosing them.
+    """
+    explanation = object.__new__(Explanation)
+    object.__setattr__(explanation, "_make", make)
+    return explanation
 
 
 @cache

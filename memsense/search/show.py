@@ -12,7 +12,7 @@ from memsense import telemetry
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.search.excerpt import ELLIPSIS, Excerpt, fit_text
-from memsense.search.explanation import ExchangePart
+from memsense.search.explanation import ExchangePart, Explanation, explain_later
 from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult, Supersession
 from memsense.search.rank.choose import Ranked
 from memsense.search.request import SearchRequest
@@ -104,15 +104,19 @@ def _make_wanted(search: Search, item: Ranked) -> WantedHit:
 
 def _make_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
     """Return the hit of an exchange, or of a session chunk whose exchanges are not stored."""
-    chunk, explanation = row.chunk, item.explanation
+    chunk = row.chunk
     excerpt = fit_text(chunk.content, search.plan.request.content_budget, search.state.lexemes)
-    if chunk.part_count > 1:
+
+    def explain() -> Explanation:
+        if chunk.part_count <= 1:
+            return item.explanation
         part = ExchangePart(number=chunk.part + 1, of=chunk.part_count)
-        explanation = replace(explanation, part=part)
+        return replace(item.explanation, part=part)
+
     return Hit(
         chunk=chunk,
         score=item.final_score,
-        explain=explanation,
+        explain=explain_later(explain),
         content=excerpt.text,
         content_cut=excerpt.cut,
         neighbors=tuple(
@@ -189,7 +193,7 @@ def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
     return Hit(
         chunk=shown_chunk,
         score=item.final_score,
-        explain=item.explanation,
+        explain=explain_later(lambda: item.explanation),
         content=excerpt.text,
         content_cut=excerpt.cut,
         best=[

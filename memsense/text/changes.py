@@ -95,7 +95,7 @@ SUBJECT_CHANGES = {
 """Words of a change of each of them."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
-_INNER_WORD = re.compile(r"(?<=\s)[^\W\d_][^\W_]+")
+_INNER_WORD = re.compile(r"\s([^\W\d_][^\W_]+)")
 _SENTENCE_ENDS = re.compile(r"(?<![.!?:])[.!?:]+\s+|\n+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHORTEST_STEM = 3
@@ -116,26 +116,30 @@ _STOP_WORDS = frozenset(
 Phrase = tuple[str, ...]
 
 
-def _index_phrases(phrases: str) -> dict[str, list[Phrase]]:
-    """Return the phrases by their first word."""
-    index: dict[str, list[Phrase]] = {}
-    for phrase in phrases.split("|"):
-        first, *others = phrase.split()
-        index.setdefault(first, []).append(tuple(others))
+_KINDS = {
+    "change": CHANGES,
+    "adjustment": ADJUSTMENTS,
+    "hint": HINTS,
+    "addition": ADDITIONS,
+    "end": ENDS,
+    "start": STARTS,
+    "story": STORIES,
+    **{f"speaks of {subject}": phrases for subject, phrases in SUBJECTS.items()},
+    **{f"changes {subject}": phrases for subject, phrases in SUBJECT_CHANGES.items()},
+}
+
+
+def _index_phrases() -> dict[str, list[tuple[str, Phrase]]]:
+    """Return the kind and the other words of each phrase, by its first word."""
+    index: dict[str, list[tuple[str, Phrase]]] = {}
+    for kind, phrases in _KINDS.items():
+        for phrase in phrases.split("|"):
+            first, *others = phrase.split()
+            index.setdefault(first, []).append((kind, tuple(others)))
     return index
 
 
-_CHANGES = _index_phrases(CHANGES)
-_ADJUSTMENTS = _index_phrases(ADJUSTMENTS)
-_HINTS = _index_phrases(HINTS)
-_ADDITIONS = _index_phrases(ADDITIONS)
-_ENDS = _index_phrases(ENDS)
-_STARTS = _index_phrases(STARTS)
-_STORIES = _index_phrases(STORIES)
-_SUBJECTS = {subject: _index_phrases(phrases) for subject, phrases in SUBJECTS.items()}
-_SUBJECT_CHANGES = {
-    subject: _index_phrases(phrases) for subject, phrases in SUBJECT_CHANGES.items()
-}
+_PHRASES = _index_phrases()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,17 +190,18 @@ def read_statement(text: str) -> Statement:
     for place, word in enumerate(words):
         if word.endswith("'s"):
             owned |= {(word[:-2], _stem(item)) for item in words[place + 1 : place + 3]}
+    phrases = _find_phrases(words)
     return Statement(
         words=frozenset(
             [_stem(word) for word in words if len(word) > 1 and word not in _STOP_WORDS]
         ),
         numbers=frozenset(_NUMBER.findall(text)),
         owned=frozenset(owned),
-        change=_find_phrase(words, _CHANGES),
-        is_adjusted=bool(_find_phrase(words, _ADJUSTMENTS)),
-        is_hinted=bool(_find_phrase(words, _HINTS)),
-        end=_find_phrase(words, _ENDS),
-        start=_find_phrase(words, _STARTS),
+        change=phrases.get("change", ""),
+        is_adjusted="adjustment" in phrases,
+        is_hinted="hint" in phrases,
+        end=phrases.get("end", ""),
+        start=phrases.get("start", ""),
         names=frozenset(
             [
                 word.lower()
@@ -205,34 +210,35 @@ def read_statement(text: str) -> Statement:
                 if word[0].isupper()
             ]
         ),
-        subjects=frozenset(
-            [subject for subject, index in _SUBJECTS.items() if _find_phrase(words, index)]
-        ),
+        subjects=frozenset([subject for subject in SUBJECTS if f"speaks of {subject}" in phrases]),
         changed=frozenset(
-            [subject for subject, index in _SUBJECT_CHANGES.items() if _find_phrase(words, index)]
+            [subject for subject in SUBJECT_CHANGES if f"changes {subject}" in phrases]
         ),
-        is_addition=bool(_find_phrase(words, _ADDITIONS)),
-        is_story=bool(_find_phrase(words, _STORIES)),
+        is_addition="addition" in phrases,
+        is_story="story" in phrases,
         is_question=text.rstrip().endswith("?"),
         plain=frozenset([word.removesuffix("'s") for word in words]),
     )
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return word.removesuffix(ending)
+    if word.endswith(_ENDINGS):
+        for ending in _ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+                return word.removesuffix(ending)
     return word
 
 
-def _find_phrase(words: Sequence[str], index: dict[str, list[Phrase]]) -> str:
-    """Return the first phrase that is in the text, as spelled there; "" if none is."""
+def _find_phrases(words: Sequence[str]) -> dict[str, str]:
+    """Return the first phrase of each kind that is in the text, as spelled there."""
+    phrases: dict[str, str] = {}
     for place, word in enumerate(words):
-        for others in index.get(word, ()):
-            end = _end_of(words, place + 1, others)
-            if end is not None:
-                return " ".join(words[place:end])
-    return ""
+        for kind, others in _PHRASES.get(word, ()):
+            if kind not in phrases:
+                end = _end_of(words, place + 1, others)
+                if end is not None:
+                    phrases[kind] = " ".join(words[place:end])
+    return phrases
 
 
 def _end_of(words: Sequence[str], place: int, others: Phrase) -> int | None:

@@ -1,10 +1,22 @@
 """Explanations as values: their parts and their plain form."""
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 import pytest
 
-from memsense.search.explanation import Explanation, RouteContribution, SessionSupport, Term
+from memsense.search.explanation import (
+    Explanation,
+    RouteContribution,
+    SessionSupport,
+    Term,
+    explain_later,
+)
 
 ROUTE = RouteContribution(
     route="lexical", rank=2, score=3.5, score_kind="bm25f", weight=2.0, contribution=2 / 17
@@ -61,3 +73,41 @@ def test_an_explanation_s_table_adds_up_as_it_is_printed() -> None:
         *parts, total = map(float, adds)
         assert round(sum(parts), 4) == total == 0.1826
     assert "weight 2 / (15 + 2)" in make().table()
+
+
+READS: list[Callable[[Explanation], Any]] = [
+    attrgetter("chunk_id"),
+    attrgetter("memory_score"),
+    Explanation.parts,
+    Explanation.table,
+    Explanation.as_dict,
+    repr,
+    copy.copy,
+    copy.deepcopy,
+    pickle.dumps,
+    lambda it: replace(it, final_score=1.0),
+]
+
+
+@pytest.mark.parametrize("read", READS)
+def test_an_explanation_that_is_made_later_reads_as_any_other(
+    read: Callable[[Explanation], Any],
+) -> None:
+    calls: list[int] = []
+
+    def make_once() -> Explanation:
+        calls.append(1)
+        return make()
+
+    later = explain_later(make_once)
+    assert not calls
+    assert read(later) == read(make())
+    assert later == make()
+    assert pickle.loads(pickle.dumps(later)) == make()  # noqa: S301 (our own)
+    assert len(calls) == 1
+
+
+def test_an_explanation_that_is_made_later_has_no_other_attributes() -> None:
+    for explanation in (explain_later(make), make()):
+        with pytest.raises(AttributeError, match="no attribute 'scores'"):
+            getattr(explanation, "scores")  # noqa: B009 (a checker would refuse it)

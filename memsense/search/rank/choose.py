@@ -21,7 +21,7 @@ from memsense.search.explanation import (
 )
 from memsense.search.profiles import ROUTES, Profile
 from memsense.search.question import Question
-from memsense.search.rank.score import NO_TERMS, Scored, ScoreTerms, rows_alone, score_terms
+from memsense.search.rank.score import NO_TERMS, ScoreTerms, rows_alone, score_terms
 from memsense.search.rank.sessions import Entry, Support, session_entries
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 from memsense.search.recall.optional import OPTIONAL_ROUTES
@@ -38,7 +38,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """An entry of the ranking with its score explained: a chunk, or a session and its chunk.
+    """An entry of the ranking with its score: a chunk, or a session and its chunk.
 
     `row` is the row of the chunk, or of the chunk that stands for the session. `shows` says what
     to show: the chunk, or its session around `best`, the rows of the exchanges that brought it in
@@ -51,7 +51,7 @@ class Ranked:
     shows: Granularity
     final_score: float
     profile: Profile
-    scored: Scored
+    terms: ScoreTerms = field(repr=False)
     own_routes: bool = True
     session: SessionSupport | None = None
     selection: Selection | None = None
@@ -67,18 +67,19 @@ class Ranked:
         """Return the full computation of the score."""
         hits = self.candidates.route_hits(self.row) if self.own_routes else ()
         routes = contributions(hits, self.profile)
+        scored = self.terms.explain(self.row)
         return Explanation(
             chunk_id=self.candidates.chunk_ids.item(self.row),
             routes=routes,
             rrf_score=sum([route.contribution for route in routes]),
             rrf_k=self.profile.rrf_k,
-            terms=self.scored.terms,
+            terms=scored.terms,
             session=self.session,
             final_score=self.final_score,
             selection=self.selection,
             profile=self.profile.name,
-            matches=self.scored.matches,
-            sides=self.scored.sides,
+            matches=scored.matches,
+            sides=scored.sides,
         )
 
 
@@ -147,7 +148,6 @@ class Ranking:
 
     def _explain(self, picks: Sequence[tuple[Entry, Selection | None]]) -> list[Ranked]:
         is_session = self.candidates.is_session
-        every = self.terms.explain([entry.row for entry, _ in picks])
         return [
             Ranked(
                 candidates=self.candidates,
@@ -155,13 +155,13 @@ class Ranking:
                 shows="session" if entry.wants_session or is_session[entry.row] else "turn",
                 final_score=entry.score,
                 profile=self.profile,
-                scored=scored,
+                terms=self.terms,
                 own_routes=entry.own_routes,
                 session=self._explain_support(entry.support) if entry.support else None,
                 selection=selection,
                 best=entry.best,
             )
-            for (entry, selection), scored in zip(picks, every, strict=True)
+            for entry, selection in picks
         ]
 
     def _explain_support(self, support: Support) -> SessionSupport:

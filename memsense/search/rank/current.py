@@ -157,6 +157,32 @@ class _Statements(NamedTuple):
     near: Statement
 
 
+class _ReadStatements(dict[int, _Statements]):
+    """Statements of candidates by their places, each read when it is asked for."""
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+
+    def __missing__(self, place: int) -> _Statements:
+        whole, near = map(read_statement, *self._messages.read([place]))
+        self[place] = _Statements(whole=whole, near=near)
+        return self[place]
+
+
+class _Pair(NamedTuple):
+    """Two candidates of the pool: the indexes of the one above and of the one below, which is the
+    wanted one, and the places of the older and of the newer.
+
+    `is_first`: no other candidate of the wanted time is between them.
+    """
+
+    above: int
+    below: int
+    older: int
+    newer: int
+    is_first: bool
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Current:
     """The best candidates of a question, compared with each other.
@@ -192,14 +218,10 @@ class Current:
         return list(places.values())
 
     @cached_property
-    def judged(self) -> Mapping[tuple[int, int], Evidence]:
-        """Return the evidence for each pair that could change places.
-
-        A key has the index in `pool` of a candidate that is above another one, and that of the
-        other, which the question's tense prefers.
-        """
+    def _pairs(self) -> Sequence[_Pair]:
+        """Return the pairs that could change places."""
         is_now = self.question.tense == "now"
-        pairs: dict[tuple[int, int], Evidence] = {}
+        pairs: list[_Pair] = []
         if not self.question.tense:
             return pairs
         for above, high in enumerate(self.pool[: self.profile.current_depth]):
@@ -207,16 +229,32 @@ class Current:
             for below, low in enumerate(self.pool[above + 1 :], above + 1):
                 older, newer = (high, low) if is_now else (low, high)
                 if self._is_before(older, newer):
-                    pairs[above, below] = self._weigh(
-                        older, newer, between=below - above - 1, is_first=not preferred
-                    )
+                    pairs.append(_Pair(above, below, older, newer, is_first=not preferred))
                     preferred += 1
         return pairs
 
     @cached_property
+    def judged(self) -> Mapping[tuple[int, int], Evidence]:
+        """Return the evidence for each pair that could change places.
+
+        A key has the index in `pool` of a candidate that is above another one, and that of the
+        other, which the question's tense prefers.
+        """
+        return {(pair.above, pair.below): self._weigh(pair) for pair in self._pairs}
+
+    @cached_property
     def strengths(self) -> Mapping[tuple[int, int], float]:
-        """Return for each of these pairs how likely the newer one replaces the other: a logit."""
-        return {pair: rate(evidence) for pair, evidence in self.judged.items()}
+        """Return for each of these pairs how likely the newer one replaces the other: a logit.
+
+        Pairs are left out that can't come above any threshold.
+        """
+        least = min(self.profile.current_threshold, self.profile.current_link_threshold)
+        # What the newer statement says rules out 97% of the pairs, at a fifth of the time.
+        return {
+            (pair.above, pair.below): rate(self._weigh(pair))
+            for pair in self._pairs
+            if rate(self._weigh_at_best(pair)) > least
+        }
 
     def lifts(self) -> dict[int, tuple[float, int]]:
         """Return by how much each lifted candidate rises, and the row that it rises above."""
@@ -246,6 +284,8 @@ class Current:
     @cached_property
     def stored(self) -> Sequence[Succession]:
         """Return the stored links between candidates, the strongest first."""
+        if not self.candidates.links:
+            return ()
         row_of = {chunk_id: row for row, chunk_id in enumerate(self.candidates.chunk_ids.tolist())}
         return [
             Succession(
@@ -312,13 +352,8 @@ class Current:
         return f"chunk {chunk_id} about the same is newer: {at:%Y-%m-%d}{words}"
 
     @cached_property
-    def _statements(self) -> Mapping[int, _Statements]:
-        """Return what each of the best candidates says, by its place."""
-        texts = zip(self.pool, self.messages.read(self.pool), strict=True)
-        return {
-            place: _Statements(whole=read_statement(whole), near=read_statement(near))
-            for place, (whole, near) in texts
-        }
+    def _statements(self) -> "_ReadStatements":
+        return _ReadStatements(self.messages)
 
     @cached_property
     def _question_words(self) -> Statement:
@@ -343,7 +378,9 @@ class Current:
     @cached_property
     def _counts(self) -> Counter[str]:
         """Return the number of the best candidates that have each word."""
-        return Counter([word for one in self._statements.values() for word in one.whole.words])
+        return Counter(
+            [word for place in self.pool for word in self._statements[place].whole.words]
+        )
 
     @cached_property
     def _usual_cosine(self) -> float:
@@ -372,22 +409,43 @@ class Current:
             return is_one and first[1:] < second[1:]
         return first[0] < second[0]
 
-    def _weigh(self, older: int, newer: int, *, between: int, is_first: bool) -> Evidence:
-        """Return the evidence that the newer of two statements replaces the older one."""
-        one, other = self._statements[older], self._statements[newer]
-        question = self._question_words
+    def _weigh_at_best(self, pair: _Pair) -> Evidence:
+        """Return the evidence that needs no words of the older statement.
+
+        All that needs them is as if it spoke for a replacement, so that no pair rates higher.
+        """
+        other = self._statements[pair.newer]
         is_early = self.question.tense == "early"
-        vectors, rows = self.candidates.embeddings, self.rows
-        scores = self.scores.item(rows[newer]) - self.scores.item(rows[older])
+        older, newer = self.rows[pair.older], self.rows[pair.newer]
+        vectors = self.candidates.embeddings
         return Evidence(
             bias=1.0,
             early=float(is_early),
-            climb=scores if is_early else 0.0,
-            cosine=float(vectors[rows[older]] @ vectors[rows[newer]]),
+            climb=self.scores.item(newer) - self.scores.item(older) if is_early else 0.0,
+            cosine=float(vectors[older] @ vectors[newer]),
             usual=self._usual_cosine,
             change=float(bool(other.whole.change)),
             adjusted=float(other.near.is_adjusted),
             hint=float(other.near.is_hinted),
+            numbers=1.0,
+            rare=1.0,
+            first=float(pair.is_first),
+            between=(pair.below - pair.above - 1) / 10,
+            addition=float(other.near.is_addition),
+            story=float(other.near.is_story),
+            asks=float(other.near.is_question),
+            owner=0.0,
+            named=0.0,
+            subject=float(bool(other.near.changed & self._question_words.subjects)),
+            end=len(self._end_words & other.whole.words) / max(len(self._end_words), 1),
+            stored=float((older, newer) in self._links),
+        )
+
+    def _weigh(self, pair: _Pair) -> Evidence:
+        """Return the evidence that the newer of two statements replaces the older one."""
+        one, other = self._statements[pair.older], self._statements[pair.newer]
+        question = self._question_words
+        return self._weigh_at_best(pair)._replace(
             numbers=float(
                 bool(one.near.numbers - other.near.numbers)
                 and bool(other.near.numbers - one.near.numbers)
@@ -395,11 +453,6 @@ class Current:
             rare=float(
                 any(self._counts[word] <= RARE for word in one.whole.words & other.whole.words)
             ),
-            first=float(is_first),
-            between=between / 10,
-            addition=float(other.near.is_addition),
-            story=float(other.near.is_story),
-            asks=float(other.near.is_question),
             owner=float(
                 any(
                     word in question.words and owner not in question.plain | one.whole.plain
@@ -415,7 +468,6 @@ class Current:
             subject=float(bool(one.near.subjects & other.near.changed & question.subjects)),
             end=len(self._end_words & other.whole.words - one.whole.words)
             / max(len(self._end_words), 1),
-            stored=float((rows[older], rows[newer]) in self._links),
         )
 
 

@@ -64,7 +64,8 @@ _VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 _EXPECTED = "not compared: estimated from its other terms"
 _NO_NEIGHBOUR = "no neighbour is a candidate: the mean of all candidates"
 _WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
-_IN_NUMBER = re.compile(r"(?<=\d) ([.,:]) (?=\d)")
+# It begins with a blank, not with the look-behind, which would be tried at every character.
+_IN_NUMBER = re.compile(r" ([.,:]) (?<=\d [.,:] )(?=\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +127,12 @@ class ScoreTerms:
         further = self.added.get(self.chunk_ids[row])
         return (*terms, further) if further else tuple(terms)
 
-    def explain(self, rows: Sequence[int]) -> list[Scored]:
-        """Return everything that the score phase knows of candidates, in the order of `rows`."""
+    def explain(self, row: int) -> Scored:
+        """Return everything that the score phase knows of a candidate."""
         compared = self.compared
         if compared is None:
-            return [Scored(self.of(row)) for row in rows]
-        return [Scored(self.of(row), compared.matches(row), compared.sides(row)) for row in rows]
+            return Scored(self.of(row))
+        return Scored(self.of(row), compared.matches(row), compared.sides(row))
 
 
 def score_terms(
@@ -161,9 +162,9 @@ def score_terms(
     totals = sum(contributions, memory.contributions())
     # A neighbour's score is that by the terms so far: its own neighbour does not count again.
     neighbours: list[Signal] = []
+    line = _Line.of(candidates)
     if profile.neighbour_weight and len(candidates):
         scores = sum(contributions, profile.rrf_weight * candidates.rrf_scores)
-        line = _Line.of(candidates)
         better, beside = line.better_beside(scores)
         better = np.maximum(better, 0.0)
         neighbours = [
@@ -182,7 +183,9 @@ def score_terms(
     if tokens is not None and candidates.tokens is not None and len(candidates.tokens.places):
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
-        late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
+        late = _token_signals(
+            candidates, profile, question, compared, scores, line=line, sessions=sessions
+        )
         if candidates.names:
             late.append(_asked_name_signal(candidates, profile, question))
         totals = sum([signal.contributions() for signal in late], totals)
@@ -464,6 +467,7 @@ def _token_signals(
     compared: "Comparison",
     scores: Values,
     *,
+    line: "_Line",
     sessions: bool,
 ) -> list[Signal]:
     """Return the signals of every turn that come from tokens."""
@@ -483,7 +487,6 @@ def _token_signals(
 
     own = expected(compared.values)
     signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
-    line = _Line.of(candidates)
     if profile.tokens_near_weight:
         near, beside = line.better_beside(own)
         # A turn must neither rise nor fall because its neighbours are no candidates.
@@ -538,10 +541,11 @@ def _expect(values: Values, rows: NDArray[np.int64], scores: Values) -> Values:
     A memory with tokens for a part of its exchanges is thereby ranked without a jump.
     """
     own = scores[rows]
-    spread = own - own.mean()
+    average = own.mean()
+    spread = own - average
     squares = float(spread @ spread)
     slope = float(spread @ values) / squares if squares > 0 else 0.0
-    expected = values.mean() + slope * (scores - own.mean())
+    expected = values.mean() + slope * (scores - average)
     expected = np.clip(expected, values.min(), values.max())
     expected[rows] = values
     return expected
@@ -806,9 +810,13 @@ def _compare(question: QuestionTokens, tokens: CandidateTokens) -> NDArray[np.fl
     size = rows_alone(columns, dimension)
     # numpy multiplies a stack of matrices one by one, without a call from Python for each.
     step = size * max(1, _UNPACKED_ROWS // size)
+    # One room for all blocks: the system would clear the memory of a new one for each.
+    room = np.empty((min(step, len(near)), tokens.signs.shape[1], 8), dtype=np.float32)
     for start in range(0, len(near), step):
         block = tokens.signs[start : start + step]
-        signs = np.take(_SIGNS, block, axis=0).reshape(len(block), -1)[:, :dimension]
+        # Without "clip", numpy unpacks to a place of its own first. A byte is never out of range.
+        unpacked = np.take(_SIGNS, block, axis=0, out=room[: len(block)], mode="clip")
+        signs = unpacked.reshape(len(block), -1)[:, :dimension]
         products, count = near[start : start + step], len(block) // size
         whole = count * size
         stack = signs[:whole].reshape(count, size, dimension)

@@ -283,10 +283,12 @@ class Candidates(Sequence[Candidate]):
 
         A session chunk counts as an exchange of its own.
         """
-        sessions = np.array(self.session_numbers, dtype=np.int64)
-        own = np.where(self.is_session, np.arange(1, len(self) + 1), 0)
-        keys = np.stack((sessions, self.ordinals, own))
-        return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+        numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+        keys = zip(self.session_numbers, self.ordinals.tolist(), strict=True)
+        whole = self.is_session.tolist()
+        return np.array(
+            [numbers[row if whole[row] else key] for row, key in enumerate(keys)], dtype=np.int64
+        )
 
     @cached_property
     def session_numbers(self) -> list[int]:
