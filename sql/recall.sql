@@ -15,8 +15,10 @@
 --   tenant_id, namespace, user_id        whose memory
 --   granularities                        'turn', 'session' or both
 --   query_vector                         unit-length halfvec, null when no vector route has weight
+--   query_vector_2 ... query_vector_4    those of the further windows of a long question
 --   model_id                             the model that query_vector is of: no other's are read
 --   terms                                the question as the lexical route reads it
+--   question_words                       how many words of a long question are searched for
 --   route_limit, candidate_limit         rows kept per route, and after fusion
 --   token_limit                          how many candidates' tokens are read
 --   few_share, few_least                 so many chunks, and this share of all, are still few
@@ -76,6 +78,24 @@ statistics AS MATERIALIZED (
 question AS MATERIALIZED (
     SELECT DISTINCT lexeme
     FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
+)
+
+-- name: rarest
+-- Of a long question: the words that fewest chunks hold, and last those that none holds.
+rarest AS MATERIALIZED (
+    SELECT lexeme
+    FROM question
+    LEFT JOIN (
+        SELECT lexeme, sum(document_frequency) AS document_frequency
+        FROM memsense.lexemes
+        WHERE tenant_id = %(tenant_id)s
+          AND {in_scope}
+          AND granularity = ANY (%(granularities)s::text[])
+          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+        GROUP BY lexeme
+    ) AS found USING (lexeme)
+    ORDER BY nullif(document_frequency, 0) NULLS LAST, lexeme
+    LIMIT %(question_words)s
 )
 
 -- name: quoted
@@ -155,7 +175,7 @@ few AS MATERIALIZED (
 
 -- name: near
 near AS MATERIALIZED (
-    SELECT e.route, e.chunk_id, e.granularity, e.embedding <#> %(query_vector)s::halfvec AS distance
+    SELECT e.route, e.chunk_id, e.granularity, {distance} AS distance
     FROM filtered AS f
     CROSS JOIN LATERAL (
         SELECT route, chunk_id, granularity, embedding
@@ -198,7 +218,7 @@ array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
 array_agg({score}) FILTER (WHERE granularity = 'session') AS session_scores
 
 -- name: scan_exact
-SELECT {chunk} AS chunk_id{and_granularity}, embedding <#> %(query_vector)s::halfvec AS distance
+SELECT {chunk} AS chunk_id{and_granularity}, {distance} AS distance
 FROM memsense.{table}
 WHERE tenant_id = %(tenant_id)s
   AND {in_scope}
@@ -210,11 +230,9 @@ LIMIT %(route_limit)s
 -- name: scan_hnsw
 -- A partial index serves a query only where its predicate and its width stand in the text as
 -- literals. Each route sets its own breadth before its scan starts, for this statement alone.
--- Fresh vectors, which the index does not have yet, are compared one by one, and looked at in their
--- order: filters, which cost more than a comparison, are asked of the nearest alone. The index is read in
--- the order of its distance alone, as before PostgreSQL 17 no index serves a longer order; in_order breaks
--- ties.
-(SELECT {chunk} AS chunk_id{and_granularity}, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance
+-- The index is read in the order of its distance alone, as before PostgreSQL 17 no index serves a longer
+-- order; in_order breaks ties.
+(SELECT {chunk} AS chunk_id{and_granularity}, embedding::halfvec({dimension}) <#> {vector}::halfvec({dimension}) AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
@@ -224,10 +242,15 @@ LIMIT %(route_limit)s
    AND {takes_part}
  ORDER BY distance
  LIMIT %(route_limit)s)
+
+-- name: scan_fresh
+-- Fresh vectors, which the index does not have yet, are compared one by one, and looked at in their
+-- order: filters, which cost more than a comparison, are asked of the nearest alone.
+{scans}
 UNION ALL
 (SELECT {chunk} AS chunk_id{and_granularity}, distance
  FROM (
-     SELECT chunk_id, previous_chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+     SELECT chunk_id, previous_chunk_id, granularity, {distance} AS distance
      FROM memsense.{table}
      WHERE tenant_id = %(tenant_id)s
        AND scope_id = {scope_id}
@@ -261,7 +284,7 @@ UNION ALL
     {scan}
 )
 UNION ALL
-(SELECT previous_chunk_id{and_granularity}, embedding <#> %(query_vector)s::halfvec AS distance
+(SELECT previous_chunk_id{and_granularity}, {distance} AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
@@ -281,16 +304,26 @@ FROM (
 ORDER BY distance + 0, chunk_id
 LIMIT %(route_limit)s
 
+-- name: in_order_of_windows
+-- The same for a question of several windows: each scan has a chunk at its distance to one of them.
+SELECT chunk_id{and_granularity}, min(distance) AS distance
+FROM (
+    {scan}
+) AS relaxed
+GROUP BY chunk_id{and_granularity}
+ORDER BY min(distance), chunk_id
+LIMIT %(route_limit)s
+
 -- name: terms
 -- BM25F: the question's words with their idf, and the weights of a chunk's fields.
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
-        question.lexeme,
+        {question}.lexeme,
         coalesce(found.document_frequency, 0) AS document_frequency,
         ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
              / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
+        ('''' || replace(replace({question}.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
         1 - %(b)s::float8 AS base,
         %(b)s / user_average AS user_slope,
         %(b)s / assistant_average AS assistant_slope,
@@ -299,14 +332,14 @@ terms AS MATERIALIZED (
         %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
         %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
     FROM statistics
-    CROSS JOIN question
+    CROSS JOIN {question}
     LEFT JOIN (
         SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
         FROM memsense.lexemes
         WHERE tenant_id = %(tenant_id)s
           AND {in_scope}
           AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+          AND lexeme = ANY (ARRAY(SELECT lexeme FROM {question}))
         GROUP BY granularity, lexeme
     ) AS found USING (granularity, lexeme)
     WHERE statistics.granularity = ANY (%(granularities)s::text[])
@@ -743,7 +776,7 @@ state AS (
 'model_id', (SELECT max(model_id) FROM scope),
 'settings_version', (SELECT max(settings_version) FROM scope),
 'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM {question}),
 'matches', (SELECT count(*) FROM matched),
 'waiting', EXISTS (
     SELECT FROM memsense.jobs
@@ -764,6 +797,10 @@ state AS (
 'introduced', (
     SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND {in_scope} AND kind = 'self'),
 'indexed', (SELECT indexed FROM scope)
+
+-- name: fact_left_out
+-- The words of a long question that are not searched for.
+'left_out', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question WHERE lexeme NOT IN (SELECT lexeme FROM rarest))
 
 -- name: fact_ceiling
 'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)

@@ -73,6 +73,12 @@ def recall(
     names: Annotated[
         bool, typer.Option("--names", help="Return the names that each candidate mentions.")
     ] = False,
+    rarest: Annotated[
+        bool, typer.Option("--rarest", help="Look for the rarest words of a long question alone.")
+    ] = False,
+    windows: Annotated[
+        int, typer.Option("--windows", min=1, help="Number of vectors of the question.")
+    ] = 1,
     turns_only: Annotated[
         bool, typer.Option("--turns-only", help="Leave session chunks out, as most searches do.")
     ] = False,
@@ -127,6 +133,8 @@ def recall(
         tokens=tokens,
         superseding=superseding,
         names=names,
+        rarest=rarest,
+        windows=windows,
         turns_only=turns_only,
         hides_expired=expired,
         lookups=lookups,

@@ -8,11 +8,13 @@ from memsense.embed.base import (
     CheckedEmbedder,
     Embedder,
     Vectors,
+    Window,
     check_texts,
     check_vectors,
     embed_distinct,
     is_embeddable,
     is_embedder_of,
+    split_windows,
 )
 from memsense.embed.onnx import OnnxEmbedder
 from memsense.embed.openai_compatible import OpenAIEmbedder
@@ -26,6 +28,7 @@ from memsense.embed.tokens import (
     cache_queries,
     check_embedder,
     find_token_embedder,
+    join_tokens,
 )
 from memsense.errors import ConfigurationError
 
@@ -42,6 +45,7 @@ __all__ = [
     "Tokens",
     "Vectors",
     "Vocabulary",
+    "Window",
     "cache_queries",
     "check_embedder",
     "check_texts",
@@ -50,7 +54,9 @@ __all__ = [
     "find_token_embedder",
     "is_embeddable",
     "is_embedder_of",
+    "join_tokens",
     "open_embedder",
+    "split_windows",
 ]
 
 EMBEDDERS = {"onnx": OnnxEmbedder, "openai": OpenAIEmbedder}

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,30 @@ class Embedder(Protocol):
             EmbeddingError: If the model fails.
         """
         ...
+
+
+class Window(NamedTuple):
+    """A stretch of a text that a model reads whole.
+
+    Attributes:
+        text: The stretch.
+        repeated: Number of its first tokens with which the window before it ends.
+    """
+
+    text: str
+    repeated: int = 0
+
+
+def split_windows(embedder: Embedder, text: str) -> Sequence[Window]:
+    """Return the overlapping windows in which the embedder reads a text.
+
+    It is the text alone if the model reads all of it, or if the embedder doesn't say how much its
+    model reads, by a method of this name.
+    """
+    # The class is looked at: an attribute of the object might ask a server.
+    if not hasattr(type(embedder), "split_windows"):
+        return [Window(text)]
+    return getattr(embedder, "split_windows")(text)  # noqa: B009 (not every embedder has it)
 
 
 _read_model = Checker(Name, "the embedder's model")
@@ -170,6 +194,11 @@ class CheckedEmbedder:
         """The dimension, or None if the embedder would have to ask a server for it."""
         return None if known_dimension(self._embedder) is None else self.dimension
 
+    def split_windows(self, text: str) -> Sequence[Window]:
+        """Return the windows in which the embedder inside reads a text."""
+        with wrap_embedder_errors():
+            return split_windows(self._embedder, text)
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the texts' unit vectors in their order, (n, dimension) float32."""
         with wrap_embedder_errors():
@@ -261,6 +290,10 @@ class CachedQueries:
     def misses(self) -> int:
         """Number of questions that had to be embedded."""
         return self._info().misses
+
+    def split_windows(self, text: str) -> Sequence[Window]:
+        """Return the windows in which the embedder inside reads a text."""
+        return split_windows(self._embedder, text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the texts' unit vectors, (n, dimension) float32, without the cache."""

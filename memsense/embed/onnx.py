@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.embed.base import Vectors, check_texts, check_vectors
+from memsense.embed.base import Vectors, Window, check_texts, check_vectors
 from memsense.embed.runtime import (
     CPU,
     check_file,
@@ -39,6 +39,12 @@ DIMENSION = 384
 # About 1,000 characters of English, [CLS] and [SEP] included; nothing behind them is read.
 MAX_TOKENS = 256
 EMPTY_TOKENS = 2  # [CLS] and [SEP]
+WINDOW_OVERLAP = 32
+"""Tokens that a window of a long question shares with the one before it."""
+
+MOST_TOKENS_A_CHARACTER = 3
+"""Tokens of a Korean syllable, which the tokenizer takes apart; of no other character more."""
+
 UNKNOWN_WORD = [101, 100, 102]  # [CLS] [UNK] [SEP]: symbols newer than the tokenizer's Unicode
 
 # Measured per token, one thread: 16 rows of 40 tokens take as long as one row of 80; 16 rows of 200
@@ -161,6 +167,32 @@ class OnnxEmbedder:
             InvalidInputError: If the question is blank.
         """
         return self.embed([text])[0]
+
+    def split_windows(self, text: str) -> list[Window]:
+        """Return the text in windows of 254 tokens; each begins with up to 32 of the one before.
+
+        No word is cut, so that the windows have the tokens that the whole text has.
+
+        Args:
+            text: A question, not blank.
+        """
+        room = MAX_TOKENS - EMPTY_TOKENS
+        if len(text) * (1 if text.isascii() else MOST_TOKENS_A_CHARACTER) <= room:
+            return [Window(text)]
+        [encoding] = self._encode([text])
+        # Without [CLS] and [SEP].
+        pieces, offsets = self.vocabulary.spell(encoding.ids[1:-1]), encoding.offsets[1:-1]
+        windows: list[Window] = []
+        start = end = 0
+        while end < len(pieces):
+            repeated, end = end - start, min(start + room, len(pieces))
+            while end < len(pieces) and pieces[end].startswith("##"):
+                end -= 1
+            windows.append(Window(text[offsets[start][0] : offsets[end - 1][1]], repeated))
+            start = end - WINDOW_OVERLAP
+            while start < end and pieces[start].startswith("##"):
+                start += 1
+        return windows if len(windows) > 1 else [Window(text)]
 
     def read(self, passages: Sequence[Passage]) -> list[Reading]:
         """Return the vectors of each passage, of its parts and of its tokens, from one run.

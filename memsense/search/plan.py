@@ -14,11 +14,20 @@ from threading import Lock
 from typing import NamedTuple
 
 from memsense import telemetry
-from memsense.embed import Embedder, QuestionTokens, find_token_embedder
+from memsense.embed import (
+    Embedder,
+    QuestionTokens,
+    Vectors,
+    Window,
+    find_token_embedder,
+    join_tokens,
+    split_windows,
+)
 from memsense.forking import renew_in_child
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
 from memsense.search.question.kind import KindReading, read_kind
+from memsense.search.question.windows import choose_windows, find_asking
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
@@ -109,27 +118,40 @@ def prepare_search(
     question = analyse(plan, scope_state)
     sessions = may_return_sessions(plan, scope_state)
     token_limit = profile.token_limit(request.top_k, sessions=sessions)
-    vector = tokens = kind = None
+    vectors: list[Vectors] = []
+    tokens = kind = None
+    asking = 0
     if not plan.unembedded:
         is_routed = any(map(profile.weights.get, VECTOR_ROUTES))
         with telemetry.embedding(embedder.model):
             token_embedder = find_token_embedder(embedder) if token_limit > 0 else None
+            windows: Sequence[Window] = [Window(question.search_text)]
+            if profile.question_windows > 1:
+                # The model would read only the beginning of a long question.
+                windows = split_windows(embedder, question.search_text)
+                if len(windows) > 1 and (sentences := find_asking(request.query)):
+                    question = analyse(plan, scope_state, sentences)
+                    windows = split_windows(embedder, question.search_text)
+                windows, asking = choose_windows(windows, profile.question_windows)
             if token_embedder is not None:
                 # One run of the model gives both.
-                vector, tokens = token_embedder.embed_question(question.search_text)
+                read = [token_embedder.embed_question(window.text) for window in windows]
+                vectors = [vector for vector, _ in read]
+                repeated = [window.repeated for window in windows]
+                tokens = join_tokens([own for _, own in read], repeated)
                 tokens = tokens.heaviest(profile.question_tokens)
             elif is_routed:
-                vector = embedder.embed_query(question.search_text)
-        if vector is not None and profile.has_requests:
+                vectors = [embedder.embed_query(window.text) for window in windows]
+        if vectors and profile.has_requests:
             stated = request.request_share
             if request.prompt_kind is not None:
                 stated = float(request.prompt_kind == "request")
-            kind = read_kind(question, vector, embedder.model, stated=stated)
+            kind = read_kind(question, vectors[asking], embedder.model, stated=stated)
             # A question's constants are the profile's own: a copy would cost each search 76 µs.
             if kind.share:
                 profile = profile.for_request(kind.share)
         if not is_routed:
-            vector = None
+            vectors = []
     # HNSW indexes serve the vectors of one memory as it is; everything else is searched exactly.
     indexed, model = None, plan.model
     is_indexed = scope_state is not None and scope_state.indexed and request.as_of is None
@@ -141,7 +163,8 @@ def prepare_search(
         user_id=request.user_id,
         granularities=choose_granularities(plan, scope_state),
         model_id=model.model_id if model else None,
-        query_vector=vector,
+        query_vector=vectors[0] if vectors else None,
+        window_vectors=vectors[1:],
         terms=segment_scripts(question.search_text),
         profile=profile,
         top_k=request.top_k,
@@ -150,7 +173,7 @@ def prepare_search(
         filters=request.filters,
         indexed=indexed,
         # Of optional routes no past is kept.
-        optional={} if request.as_of else ask_optional(request.query, profile),
+        optional={} if request.as_of else ask_optional(question.text, profile),
         wording=choose_wording(question, profile),
         # Only with the terms that compare tokens: without them it would outweigh the words.
         names=tokens is not None and question.asks_name and profile.asked_name_weight != 0,
@@ -162,13 +185,16 @@ def prepare_search(
     return PreparedSearch(plan, question, tokens, recall_request, embed_ms, kind)
 
 
-def analyse(plan: SearchPlan, scope_state: KnownScope | None) -> Question:
-    """Return the analysed question; speakers' names are removed only if the profile requires it."""
+def analyse(plan: SearchPlan, scope_state: KnownScope | None, text: str = "") -> Question:
+    """Return the analysed question; speakers' names are removed only if the profile requires it.
+
+    `text` is what a long question asks, if that is all that is searched for.
+    """
     # In a memory about two people their names distinguish nothing: without them in the question,
     # T@10 of vectors alone rose from 53 to 69 on LoCoMo, that of all routes by 0.9 to 2 points.
     speakers = scope_state.speakers if scope_state and plan.profile.names_removed else ()
     return analyse_question(
-        plan.request.query,
+        text or plan.request.query,
         speakers=speakers,
         asked_at=plan.asked_at,
         asker=plan.request.user_id,

@@ -132,6 +132,8 @@ class Profile:
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
+        question_words: Maximum number of words of a question to search for, rarest first.
+        question_windows: Maximum number of windows in which the model reads a long question.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
         asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
             to 5.
@@ -228,6 +230,8 @@ class Profile:
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
     question_tokens: int = 1000
+    question_words: int = 1000
+    question_windows: int = 1
     asks_weight: float = 0.0
     asked_name_weight: float = 0.0
     when_time_weight: float = 0.0
@@ -443,6 +447,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
     ("question_tokens", 1, 1000),
+    ("question_words", 1, 1000),
+    ("question_windows", 1, 4),
     ("asks_weight", -5, 5),
     ("asked_name_weight", -5, 5),
     ("when_time_weight", -5, 5),
@@ -544,6 +550,8 @@ BALANCED = Profile(
     words_alone_weight=1.0,
     asker_known=True,
     question_tokens=64,
+    question_words=32,
+    question_windows=4,
     request_words=0.5,
     request_tokens=0.0,
     request_neighbours=0.0,

@@ -82,8 +82,8 @@ class Search:
     def describe_question(self) -> dict[str, Any]:
         """Return the results of the question's analysis as plain values."""
         question, kind = self.question, self.kind
-        analysis = {
-            "text": question.text,
+        analysis: dict[str, Any] = {
+            "text": self.request.query,
             "searched": question.search_text,
             "names": list(question.named_speakers),
             "dates": [item.text for item in question.dates],
@@ -91,6 +91,10 @@ class Search:
             "identifiers": list(question.identifiers),
             "lexemes": list(self.state.lexemes),
         }
+        if self.state.left_out:
+            analysis["left_out"] = list(self.state.left_out)
+        if self.recall_request.window_vectors:
+            analysis["windows"] = 1 + len(self.recall_request.window_vectors)
         if kind is not None:
             analysis |= {"kind": kind.kind, "request_chance": kind.chance, "kind_by": kind.source}
         return analysis

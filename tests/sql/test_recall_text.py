@@ -52,8 +52,10 @@ FLAGS = (
     "all_sessions",
     "superseding",
     "names",
+    "rarest",
     "is_past",
 )
+WINDOWS = (1, 3)
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in CONDITIONS), CONDITIONS]
@@ -71,6 +73,8 @@ SHOWN = {
     "tokens": Shape(tokens=True),
     "superseding": Shape(tokens=True, superseding=True),
     "names": Shape(names=True, turns_only=True),
+    "long": Shape(rarest=True, windows=2),
+    "long_indexed": Shape(whose=INDEXED, rarest=True, windows=2, silent=SILENT[1]),
     "lookups": Shape(
         filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
     ),
@@ -81,7 +85,7 @@ SHOWN = {
 def pairwise_shapes() -> list[Shape]:
     """Return shapes in which any two of their options occur together."""
     flags = [(False, True)] * (len(FLAGS) + 1)
-    rows = pairwise_rows([WHOSE, LEXICAL, OPTIONAL, SILENT, FILTER_SETS, *flags])
+    rows = pairwise_rows([WHOSE, LEXICAL, OPTIONAL, SILENT, FILTER_SETS, WINDOWS, *flags])
     return [
         Shape(
             whose=whose,
@@ -89,15 +93,16 @@ def pairwise_shapes() -> list[Shape]:
             optional=optional,
             silent=silent,
             filters=filters,
+            windows=windows,
             hides_expired=hides_expired,
             **dict(zip(FLAGS, chosen, strict=True)),
         )
-        for whose, lexical, optional, silent, filters, hides_expired, *chosen in rows
+        for whose, lexical, optional, silent, filters, windows, hides_expired, *chosen in rows
     ]
 
 
 def all_shapes() -> Iterator[Shape]:
-    """Yield every shape; of what may expire and is silent, each beside either flag."""
+    """Yield every shape; of what may expire, is silent or has windows, each beside either flag."""
     for whose, lexical, optional, filters in product(WHOSE, LEXICAL, OPTIONAL, FILTER_SETS):
         for flags in product((False, True), repeat=len(FLAGS)):
             yield replace(
@@ -105,6 +110,7 @@ def all_shapes() -> Iterator[Shape]:
                 **dict(zip(FLAGS, flags, strict=True)),
                 hides_expired=sum(flags) % 2 == 0,
                 silent=SILENT[sum(flags) % len(SILENT)],
+                windows=WINDOWS[sum(flags) // 2 % len(WINDOWS)],
             )
 
 
@@ -112,12 +118,22 @@ def name_of(shape: Shape) -> str:
     whose = "indexed" if shape.indexed else str(shape.whose)
     flags = (flag for flag in (*FLAGS, "hides_expired") if getattr(shape, flag))
     silent = (f"no_{route}" for route in shape.silent)
-    return "-".join([whose, shape.lexical, *shape.optional, *shape.filters, *flags, *silent])
+    return "-".join(
+        [
+            whose,
+            shape.lexical,
+            f"windows_{shape.windows}",
+            *shape.optional,
+            *shape.filters,
+            *flags,
+            *silent,
+        ]
+    )
 
 
 @pytest.fixture(params=["pairwise", pytest.param("all", marks=pytest.mark.full)])
 def shapes(request: pytest.FixtureRequest) -> Iterable[Shape]:
-    """Return the shapes to check: every pair of options, or all 159,744 with `--all`."""
+    """Return the shapes to check: every pair of options, or all 319,488 with `--all`."""
     return pairwise_shapes() if request.param == "pairwise" else all_shapes()
 
 
@@ -134,6 +150,7 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
         "filters",
         "optional",
         "silent",
+        "windows",
         "hides_expired",
         *FLAGS,
     }
@@ -179,6 +196,7 @@ def test_every_shape_is_planned_by_the_server(
             granularities=("turn",),
             model_id=1,
             query_vector=HashingEmbedder().embed_query("tea"),
+            window_vectors=[HashingEmbedder().embed_query(text) for text in ("sea", "pea")],
             terms="tea",
             profile=BALANCED,
             top_k=8,
@@ -193,6 +211,13 @@ def test_every_shape_is_planned_by_the_server(
         except psycopg.Error as error:
             error.add_note(name_of(shape))
             raise
+
+
+def test_a_question_of_one_window_and_few_words_has_the_statement_without_windows() -> None:
+    short, long = recall_text(Shape()), recall_text(Shape(windows=2, rarest=True))
+    for part in ("least(embedding", "query_vector_2", "rarest AS", "'left_out'", "question_words"):
+        assert part not in short
+        assert part in long
 
 
 def test_each_step_that_reads_a_table_names_the_tenant(shapes: Iterable[Shape]) -> None:
@@ -392,7 +417,7 @@ def arguments_of(shape: Shape) -> list[str]:
         found += ["--filter", name]
     for name in shape.optional:
         found += ["--route", name]
-    found += ["--lexical", shape.lexical]
+    found += ["--lexical", shape.lexical, "--windows", str(shape.windows)]
     for name in shape.silent:
         found += ["--without", name]
     found.append("--lapsed" if shape.hides_expired else "--none-lapsed")

@@ -13,7 +13,7 @@ from memsense.search.question import Question
 from memsense.types import PromptKind
 
 # For embedders without weights of their own. Measured by benchmarks/fits/prompt_kind.py.
-_ORDER = re.compile(
+ORDER = re.compile(
     r"^\W*(?:(?:please|hey|hi|ok(?:ay)?|so|now|let'?s)\W+)*"
     r"(?:add|adjust|brainstorm|build|change|check|compare|continue|create|design|draft|explain|fix"
     r"|generate|give me|help|implement|improve|make|optimi[sz]e|outline|plan|propose|recommend"
@@ -83,7 +83,7 @@ def read_kind(
         share = min(1.0, max(0.0, logit))
         kind = "request" if logit > 0 else "question"
         return KindReading(kind, 1 / (1 + math.exp(-logit)), share, "vector")
-    is_request = bool(_ORDER.search(text) or _ADVICE.search(text)) and not _PAST.search(text)
+    is_request = bool(ORDER.search(text) or _ADVICE.search(text)) and not _PAST.search(text)
     kind = "request" if is_request else "question"
     return KindReading(kind, 0.8 if is_request else 0.2, float(is_request), "words")
 

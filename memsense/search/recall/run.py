@@ -1,5 +1,6 @@
 """The recall phase: one statement asks every route at once; its one row becomes the candidates."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,6 +30,9 @@ FEW_SHARE, FEW_LEAST = 0.02, 200
 
 The vectors of few chunks are looked up one by one, without a scan.
 """
+
+
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,9 @@ TEXT_INDEXES: Mapping[str, TextIndex] = MappingProxyType(
 class RecallRequest:
     """One question as the database gets it.
 
-    `model_id` is the model of `query_vector`: no vectors of another model are read. `sessions`
+    `model_id` is the model of `query_vector`: no vectors of another model are read. A long question
+    has several vectors, one for each of its windows: `window_vectors` are those behind the first,
+    and the best of all counts. `sessions`
     says whether sessions may be returned; a profile may then read deeper. `token_limit`
     is the number of candidates whose tokens are read. `terms` is the question's text for the
     lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
@@ -96,6 +102,7 @@ class RecallRequest:
     terms: str
     profile: Profile
     top_k: int
+    window_vectors: Sequence[NDArray[np.float32]] = ()
     sessions: bool = False
     token_limit: int = 0
     filters: Filters = NO_FILTERS
@@ -120,6 +127,14 @@ class RecallRequest:
         return weights
 
     @property
+    def has_many_words(self) -> bool:
+        """Return whether the question may have more words than are searched for."""
+        most, terms = self.profile.question_words, self.terms
+        if self.profile.lexical_mode != "bm25f" or len(terms) <= most:
+            return False
+        return len(_WORD.findall(terms)) > most
+
+    @property
     def candidate_limit(self) -> int:
         """Return the number of chunks that fusion keeps."""
         return self.profile.candidate_limit(self.top_k, sessions=self.sessions)
@@ -134,6 +149,7 @@ class RecallRequest:
 class RecallState:
     """Facts that the statement reports with the candidates: the scope's state and the lexemes.
 
+    `lexemes` are those that are searched for, `left_out` those of a long question that are not.
     `recalled_at` is the time of the statement by the server's clock. `ceiling` is the largest
     possible lexical score by granularity. `stale`: session chunks wait to be made; reported only
     if sessions may be returned. `waiting`: chunks wait for their vectors. `has_expired`: something
@@ -154,6 +170,7 @@ class RecallState:
     stale: bool = False
     waiting: bool = False
     has_expired: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
@@ -186,6 +203,7 @@ def run_recalls(
             counts=facts["counts"] or {},
             lexemes=tuple(facts["question"] or ()),
             # Facts whose parts the statement leaves out: see `compose`.
+            left_out=tuple(facts.get("left_out") or ()),
             speakers=tuple(facts.get("speakers") or ()),
             introduced=tuple(facts.get("introduced") or ()),
             indexed=bool(facts.get("indexed")),
@@ -224,6 +242,8 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         all_sessions=request.sessions and request.profile.session_chunks == "all",
         superseding=request.profile.current_weight > 0,
         names=request.names,
+        rarest=request.has_many_words,
+        windows=1 + len(request.window_vectors),
         hides_expired=request.may_have_expired,
         lookups=lookups,
     )
@@ -240,7 +260,12 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "granularities": list(request.granularities),
         "model_id": request.model_id,
         "query_vector": HalfVector(vector.astype(np.float16)) if vector is not None else None,
+        **{
+            f"query_vector_{number}": HalfVector(window.astype(np.float16))
+            for number, window in enumerate(request.window_vectors, start=2)
+        },
         "terms": request.terms,
+        "question_words": profile.question_words,
         "route_limit": request.route_limit,
         "candidate_limit": request.candidate_limit,
         "token_limit": request.token_limit,

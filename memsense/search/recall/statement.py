@@ -83,10 +83,11 @@ class Shape:
     left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
     session that only its turns brought in takes part with its first session chunk. `superseding`:
     what superseded a candidate takes part, and what a candidate superseded. `names`: candidates
-    come with the names that they mention. `is_past`: memory is read as it stood at a moment.
-    `hides_expired`: chunks that have expired and are not swept yet are left out; without it, none
-    may have expired. `lookups`: the GIN indexes are used through the functions of
-    `sql/lookups.sql`, because row-level security keeps other statements from them.
+    come with the names that they mention. `rarest`: only the rarest words of the question are
+    searched for, with "bm25f". `windows` is the number of the question's vectors. `is_past`: memory
+    is read as it stood at a moment. `hides_expired`: chunks that have expired and are not swept yet
+    are left out; without it, none may have expired. `lookups`: the GIN indexes are used through the
+    functions of `sql/lookups.sql`, because row-level security keeps other statements from them.
     """
 
     whose: Whose = "one_user"
@@ -102,6 +103,8 @@ class Shape:
     all_sessions: bool = False
     superseding: bool = False
     names: bool = False
+    rarest: bool = False
+    windows: int = 1
     is_past: bool = False
     hides_expired: bool = True
     lookups: bool = False
@@ -178,6 +181,8 @@ def compose(shape: Shape) -> Iterator[str]:
     yield _part("scope", whose=_part(f"whose_{_scope_kind(shape)}"))
     yield _part("statistics", shape)
     yield _part("question")
+    if shape.rarest:
+        yield _part("rarest", shape)
     if shape.hides_expired:
         yield from expiry_steps(SCOPES)
     if shape.filters:
@@ -296,8 +301,20 @@ def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
         holes |= {
             "in_scope": fill(f"in_scope_{_scope_kind(shape)}", "recall.sql"),
             "and_granularity": "" if shape.turns_only else ", granularity",
+            "distance": _best_window(shape.windows),
+            "question": "rarest" if shape.rarest else "question",
         }
     return fill(name, "recall.sql", **holes)
+
+
+def _best_window(windows: int) -> str:
+    """Return the distance of a vector to the question's, the least one if it has several."""
+    each = [f"embedding <#> {_vector(number)}::halfvec" for number in range(1, windows + 1)]
+    return each[0] if windows == 1 else f"least({', '.join(each)})"
+
+
+def _vector(number: int) -> str:
+    return "%(query_vector)s" if number == 1 else f"%(query_vector_{number})s"
 
 
 def _scope_kind(shape: Shape) -> str:
@@ -392,7 +409,13 @@ def _vector_route(route: Route, shape: Shape) -> str:
         holes["dimension"] = str(shape.indexed.dimension)
         share, growth = map(str, HNSW_BREADTH[route])
         holes["ef_search"] = _part("ef_search", share=share, growth=growth)
-    nearest = _part("scan_exact" if shape.indexed is None else "scan_hnsw", shape, **holes)
+        # An index has one order: a scan for each window, whose results are joined below.
+        scans = [
+            _part("scan_hnsw", shape, vector=_vector(number), **holes)
+            for number in range(1, shape.windows + 1)
+        ]
+        holes["scans"] = "\nUNION ALL\n".join(scans)
+    nearest = _part("scan_exact" if shape.indexed is None else "scan_fresh", shape, **holes)
     if looks_up_few:
         if is_next:
             is_visible = _is_shown(shape, f"{table}.chunk_id")
@@ -400,7 +423,8 @@ def _vector_route(route: Route, shape: Shape) -> str:
         else:
             nearest = _part("unless_few", shape, scan=nearest, **holes)
     if shape.indexed is not None:
-        nearest = _part("in_order", scan=nearest)
+        order = "in_order" if shape.windows == 1 else "in_order_of_windows"
+        nearest = _part(order, shape, scan=nearest)
     return _part(
         "vector_route", route=route, lists=_lists(shape, score="-distance"), nearest=nearest
     )
@@ -445,6 +469,8 @@ def _state(shape: Shape) -> str:
     facts = [_part("facts", shape), _part(expired, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user", shape))
+    if shape.rarest:
+        facts.append(_part("fact_left_out"))
     if shape.lexical == "bm25f":
         facts.append(_part("fact_ceiling"))
     if not shape.turns_only:

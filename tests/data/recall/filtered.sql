@@ -45,7 +45,7 @@ few AS MATERIALIZED (
     ) AS counted
 )
 near AS MATERIALIZED (
-    SELECT e.route, e.chunk_id, e.granularity, e.embedding <#> %(query_vector)s::halfvec AS distance
+    SELECT e.route, e.chunk_id, e.granularity, embedding <#> %(query_vector)s::halfvec AS distance
     FROM filtered AS f
     CROSS JOIN LATERAL (
         SELECT route, chunk_id, granularity, embedding

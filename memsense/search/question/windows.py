@@ -1,0 +1,105 @@
+"""Sentences of a long question that ask, and its windows, which are searched for if none does.
+
+A long question is one that the embedder's model does not read to its end: most of it is a pasted
+text or a story, which would hide the sentence that asks.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memsense.embed import Window
+from memsense.search.question.kind import ORDER
+from memsense.text.scripts import segment_scripts
+from memsense.text.words import OPENERS
+
+MOST_ASKING = 4
+"""Maximum number of sentences of a long question that count as what it asks."""
+
+LONGEST_ASKING = 500
+"""Characters of a sentence that may ask; a longer one is pasted text without full stops."""
+
+LEAST_WORDS = 2
+"""Words, without function words, from which on asking sentences say what they are about."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。？！])|\n+")  # noqa: RUF001
+_QUESTION_MARKS = ("?", "？", "؟")  # noqa: RUF001
+_QUESTION_WORD = re.compile(
+    r"\W*(?:what|which|who|whose|whom|when|where|why|how|do|does|did|is|are|was|were|can|could"
+    r"|should|would|will|tell|show|remind|find|list)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w\w+")
+
+
+class ChosenWindows(NamedTuple):
+    """The windows of a long question that are searched for, in its order.
+
+    `asking` is the index of the one that asks most: it says what kind of prompt the question is.
+    """
+
+    windows: Sequence[Window]
+    asking: int = 0
+
+
+def find_asking(text: str) -> str:
+    """Return the sentences of a long question that ask, a line each; "" if they say too little.
+
+        find_asking(f"{log}\\nWhich team owns the checkout service?")  # its last line
+
+    A sentence asks if it ends in a question mark, or if it is one of the first or last two and
+    begins with a question word or an order. Of more than four, the first and the last two count.
+    "Any ideas?" says too little: what it asks about is in the rest.
+    """
+    sentences = _split_sentences(text)
+    last = len(sentences) - 2
+    asking = [
+        sentence
+        for place, sentence in enumerate(sentences)
+        if len(sentence) <= LONGEST_ASKING
+        and (
+            sentence.endswith(_QUESTION_MARKS)
+            # Lines of code and sentences of a story begin with such words, too.
+            or ((place < 2 or place >= last) and _begins_as_question(sentence))  # noqa: PLR2004
+        )
+    ]
+    if len(asking) > MOST_ASKING:
+        asking = asking[: MOST_ASKING // 2] + asking[-MOST_ASKING // 2 :]
+    words = _WORD.findall(segment_scripts(" ".join(asking)).casefold())
+    return "\n".join(asking) if len({*words} - OPENERS) >= LEAST_WORDS else ""
+
+
+def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:
+    """Return the first and the last window, and of those between them the ones that ask most.
+
+    Args:
+        windows: All windows of a question, in its order.
+        most: Maximum number of windows, at least 1.
+    """
+    if len(windows) == 1:
+        return ChosenWindows(windows)
+    asks = [
+        sum(
+            sentence.endswith(_QUESTION_MARKS) or _begins_as_question(sentence)
+            for sentence in _split_sentences(window.text)
+        )
+        for window in windows
+    ]
+    between = sorted(range(1, len(windows) - 1), key=lambda place: -asks[place])
+    places = sorted([0, len(windows) - 1, *between][:most])
+    return ChosenWindows(
+        [
+            windows[place] if place - 1 in places else windows[place]._replace(repeated=0)
+            for place in places
+        ],
+        # Who asks for something in a few words does so at the end.
+        asking=max(range(len(places)), key=lambda number: (asks[places[number]], number)),
+    )
+
+
+def _split_sentences(text: str) -> list[str]:
+    return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip())]
+
+
+def _begins_as_question(sentence: str) -> bool:
+    return bool(_QUESTION_WORD.match(sentence) or ORDER.match(sentence))
