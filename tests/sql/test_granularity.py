@@ -98,7 +98,7 @@ def test_no_hit_is_longer_than_the_budget(memory: MemSense, mode: Any) -> None:
 
 
 def test_a_cut_text_is_the_stretch_that_the_question_asks_for(memory: MemSense) -> None:
-    filler = "and so on " * 150
+    filler = "and so on " * 45
     memory.add(
         [{"role": "user", "content": f"{filler}I am allergic to bees. {filler}", "at": MAY}],
         user_id="ines",
