@@ -99,9 +99,15 @@ class Signal:
 
 
 class Scored(NamedTuple):
-    """A candidate's terms, in the order in which they are explained, and its compared tokens."""
+    """A candidate's terms, in the order in which they are explained, and what they read.
+
+    `coverage` and `similarity` decide whether a memory concerns a prompt, even if their weights
+    are 0.
+    """
 
     terms: tuple[Term, ...]
+    coverage: float
+    similarity: float
     matches: Sequence[WordMatch] = ()
     sides: SideValues | None = None
 
@@ -110,12 +116,15 @@ class Scored(NamedTuple):
 class ScoreTerms:
     """The terms that are added to the fused ranks of n candidates; `totals` (n,) are their sums.
 
+    `coverage` and `similarity` (n,) are the values of these terms, also where their weight is 0.
     `added` maps chunk ids to a further term, such as a reranker's; `compared` is the comparison of
     tokens behind the token terms, `current` that of statements about one fact.
     """
 
     signals: Sequence[Signal]
     totals: Values
+    coverage: Values
+    similarity: Values
     chunk_ids: Sequence[int]
     added: Mapping[int, Term]
     compared: "Comparison | None" = None
@@ -130,9 +139,13 @@ class ScoreTerms:
     def explain(self, row: int) -> Scored:
         """Return everything that the score phase knows of a candidate."""
         compared = self.compared
-        if compared is None:
-            return Scored(self.of(row))
-        return Scored(self.of(row), compared.matches(row), compared.sides(row))
+        return Scored(
+            terms=self.of(row),
+            coverage=self.coverage.item(row),
+            similarity=self.similarity.item(row),
+            matches=() if compared is None else compared.matches(row),
+            sides=None if compared is None else compared.sides(row),
+        )
 
 
 def score_terms(
@@ -151,7 +164,10 @@ def score_terms(
     the question's, if the candidates' are to be compared with them. `sessions` says that sessions
     are ranked.
     """
-    own = _own_signals(candidates, profile, question, ceiling)
+    # A share of the largest score, so that it means the same for every question.
+    coverage = _coverage(candidates, ceiling)
+    similarity = _similarity(candidates)
+    own = _own_signals(candidates, profile, question, coverage, similarity)
     memory = Signal(
         name="memory_score",
         weight=profile.memory_alpha,
@@ -205,7 +221,7 @@ def score_terms(
     if profile.words_alone_weight and not candidates.embedded.all():
         # After everything that compares candidates: no other score may depend on the rise.
         alone = _words_alone_signal(
-            candidates, profile, ceiling, profile.rrf_weight * candidates.rrf_scores + totals
+            candidates, profile, coverage, profile.rrf_weight * candidates.rrf_scores + totals
         )
         totals = totals + alone.contributions()
         late.append(alone)
@@ -215,6 +231,8 @@ def score_terms(
     return ScoreTerms(
         signals=[memory, *own, *neighbours, *late],
         totals=totals,
+        coverage=coverage,
+        similarity=similarity,
         chunk_ids=chunk_ids,
         added=added,
         compared=compared,
@@ -251,7 +269,7 @@ def _current_signal(current: Current, profile: Profile, count: int) -> Signal:
 
 
 def _words_alone_signal(
-    candidates: Candidates, profile: Profile, ceiling: Mapping[str, float], scores: Values
+    candidates: Candidates, profile: Profile, coverage: Values, scores: Values
 ) -> Signal:
     """Return the signal that gives candidates without vectors the place that words give them.
 
@@ -262,7 +280,7 @@ def _words_alone_signal(
     values, because = np.zeros(len(candidates)), [""] * len(candidates)
     places = candidates.ranks[:, COLUMNS["lexical"]]
     waits = ~candidates.embedded & (places > 0)
-    strength = np.minimum(1.0, _coverage(candidates, ceiling) / profile.words_alone_coverage)
+    strength = np.minimum(1.0, coverage / profile.words_alone_coverage)
     is_session = candidates.is_session
     together = [np.ones(len(candidates), dtype=bool)]
     lists = [is_session, ~is_session] if profile.ranks == "apart" else together
@@ -293,24 +311,26 @@ def _make_signal(
 
 
 def _own_signals(
-    candidates: Candidates, profile: Profile, question: Question, ceiling: Mapping[str, float]
+    candidates: Candidates,
+    profile: Profile,
+    question: Question,
+    coverage: Values,
+    similarity: Values,
 ) -> list[Signal]:
     """Return the signals that look at each candidate by itself."""
-    # A share of the largest score, so that it means the same for every question.
-    coverage = _coverage(candidates, ceiling)
-    signals = [_make_signal("coverage", profile.coverage_weight, coverage)]
-    if profile.similarity_weight:
-        plain = _similarity(candidates)
-        signals.append(_make_signal("similarity", profile.similarity_weight, plain))
-        # Who asks about one speaker wants that speaker's words. Its gain is a term of its own.
-        if profile.speaker_bonus and len(question.named_speakers) == 1:
-            (name,) = question.named_speakers
-            pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
-            sides = [(user == name) - (assistant == name) for user, assistant in pairs]
-            bonus = profile.speaker_bonus * np.array(sides, dtype=float)
-            gain = _similarity(candidates, bonus) - plain
-            reason = f"the question names {name}"
-            signals.append(_make_signal("speaker", profile.similarity_weight, gain, reason))
+    signals = [
+        _make_signal("coverage", profile.coverage_weight, coverage),
+        _make_signal("similarity", profile.similarity_weight, similarity),
+    ]
+    # Who asks about one speaker wants that speaker's words. Its gain is a term of its own.
+    if profile.similarity_weight and profile.speaker_bonus and len(question.named_speakers) == 1:
+        (name,) = question.named_speakers
+        pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
+        sides = [(user == name) - (assistant == name) for user, assistant in pairs]
+        bonus = profile.speaker_bonus * np.array(sides, dtype=float)
+        gain = _similarity(candidates, bonus) - similarity
+        reason = f"the question names {name}"
+        signals.append(_make_signal("speaker", profile.similarity_weight, gain, reason))
     if profile.event_weight:
         events = np.maximum(candidates.scores[:, COLUMNS["facet_events"]], 0.0)
         signals.append(_make_signal("event", profile.event_weight, events))
