@@ -52,7 +52,7 @@ DEPTHS = (5, 10, 20)
 TEMPERATURE = 0.1
 """Score that multiplies a candidate's chance by e: it sets the scale of the fitted weights."""
 
-SHARED: Sequence[str] = ("coverage", "similarity", "speaker", "event", "date")
+SHARED: Sequence[str] = ("coverage", "similarity", "date")
 """Signals of which, as of the routes, the neighbour's signal takes a share."""
 
 LATE: Sequence[str] = (
@@ -63,11 +63,10 @@ USED: Sequence[Route] = tuple(route for route in ROUTES if BALANCED.weights[rout
 NAMES: Sequence[str] = (*USED, *SHARED, *LATE, "neighbour")
 COMMON = len(USED) + len(SHARED)
 CONSTANTS: Mapping[str, str] = {
-    "speaker": "similarity_weight",
-    **{name: f"{name}_weight" for name in (*SHARED, *LATE, "neighbour") if name != "speaker"},
+    **{name: f"{name}_weight" for name in (*SHARED, *LATE, "neighbour")},
     "tokens_session": "tokens_whole_weight",
 }
-"""The profile's constant of each signal; the speaker's gain is weighed as similarity is."""
+"""The profile's constant of each signal."""
 
 BOUNDS = {"asks": (-1.0, 1.0), "neighbour": (0.0, 1.0), "tokens_other": (-2.0, 2.0)}
 STRAYING = 0.15

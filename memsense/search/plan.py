@@ -7,7 +7,6 @@ search is run again.
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
@@ -139,7 +138,8 @@ def prepare_search(
         tenant_id=plan.tenant_id,
         namespace=plan.namespace,
         user_id=request.user_id,
-        granularities=choose_granularities(plan, scope_state),
+        # Session chunks are read only if they may be returned.
+        granularities=("turn", "session") if plan.granularity == "session" else ("turn",),
         model_id=model.model_id if model else None,
         query_vector=vector,
         terms=segment_scripts(question.search_text),
@@ -187,13 +187,6 @@ def choose_wording(question: Question, profile: Profile) -> Wording:
     )
 
 
-def choose_granularities(plan: SearchPlan, scope_state: KnownScope | None) -> Sequence[Granularity]:
-    """Return what recall reads: session chunks only if they are returned or add to a score."""
-    has_sessions = scope_state is None or scope_state.has_sessions
-    adds_to_scores = plan.profile.session_weight > 0 and has_sessions
-    return ("turn", "session") if plan.granularity == "session" or adds_to_scores else ("turn",)
-
-
 def may_have_expired(plan: SearchPlan, scope_state: KnownScope | None) -> bool:
     """Return whether anything stored may have expired, as far as is known before recall."""
     return scope_state is None or scope_state.has_lapsed or plan.request.as_of is not None
@@ -233,6 +226,5 @@ def has_same_plan(plan: SearchPlan, before: KnownScope, after: KnownScope) -> bo
         # Leaving out what has expired costs time and changes nothing if nothing has.
         may_have_expired(plan, before) >= after.has_lapsed
         and may_return_sessions(plan, before) == may_return_sessions(plan, after)
-        and choose_granularities(plan, before) == choose_granularities(plan, after)
         and analyse(plan, before) == analyse(plan, after)
     )

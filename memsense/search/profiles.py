@@ -97,8 +97,6 @@ class Profile:
         turn_support_cap: Maximum of that support.
         second_turn_weight: Weight of the second exchange's rrf_score with "best_turns".
         session_chunk_weight: Weight of the session chunk's rrf_score with "best_turns".
-        session_weight: Weight of the session chunk's rrf_score in the
-            scores of the session's exchanges.
         mmr_lambda: Weight of relevance against redundancy in the choice of hits, 0 to 1.
         duplicate_threshold: Redundancy from which a candidate is a near-duplicate of a hit.
         duplicate_overlap: Share of common words that near-duplicates must have, 0 to 1; 0 compares
@@ -111,9 +109,6 @@ class Profile:
             largest one that the question allows.
         similarity_weight: Weight of half the cosine of the whole and
             half that of the nearer side.
-        speaker_bonus: Bonus on the cosine of a side whose speaker alone the question names, and
-            malus on the other side's.
-        event_weight: Weight of the event facet's cosine.
         date_weight: Weight of the nearness to dates that the question names.
         neighbour_weight: Weight of the better neighbour's score.
         tokens_weight: Weight of the similarity of the question's tokens to
@@ -205,7 +200,6 @@ class Profile:
     turn_support_cap: float = 0.12
     second_turn_weight: float = 0.0
     session_chunk_weight: float = 0.0
-    session_weight: float = 0.0
     mmr_lambda: float = 0.78
     duplicate_threshold: float = 0.94
     duplicate_overlap: float = 0.0
@@ -215,8 +209,6 @@ class Profile:
     rrf_weight: float = 1.0
     coverage_weight: float = 0.0
     similarity_weight: float = 0.0
-    speaker_bonus: float = 0.0
-    event_weight: float = 0.0
     date_weight: float = 0.0
     neighbour_weight: float = 0.0
     tokens_weight: float = 0.0
@@ -422,7 +414,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("turn_support_cap", 0, 5),
     ("second_turn_weight", 0, 5),
     ("session_chunk_weight", 0, 5),
-    ("session_weight", 0, 5),
     ("mmr_lambda", 0, 1),
     ("duplicate_threshold", 0, 2),
     ("duplicate_overlap", 0, 1),
@@ -430,8 +421,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rrf_weight", 0, 5),
     ("coverage_weight", 0, 5),
     ("similarity_weight", 0, 5),
-    ("speaker_bonus", 0, 1),
-    ("event_weight", 0, 5),
     ("date_weight", 0, 5),
     ("neighbour_weight", 0, 1),
     ("tokens_weight", 0, 5),
@@ -525,7 +514,6 @@ BALANCED = Profile(
     names_removed=True,
     coverage_weight=0.15,
     similarity_weight=0.05,
-    speaker_bonus=0.4,
     date_weight=0.5,
     neighbour_weight=0.07,
     one_per_exchange=True,
@@ -556,7 +544,6 @@ CALIBRATED = BALANCED.override(
     rrf_weight=0.0,
     coverage_weight=1.25,
     similarity_weight=1.0,
-    speaker_bonus=0.1,
     date_weight=0.5,
 )
 
@@ -597,7 +584,6 @@ LEXICAL = BALANCED.override(
     name="lexical",
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
-    event_weight=0.0,
     **dict.fromkeys(TOKEN_WEIGHTS, 0.0),
     asks_weight=0.0,
     when_time_weight=0.0,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memsense.embed import QuestionTokens
 from memsense.search.explanation import SideValues, Term, WordMatch
-from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
+from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, date_proximity
 from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
@@ -322,50 +322,24 @@ def _own_signals(
         _make_signal("coverage", profile.coverage_weight, coverage),
         _make_signal("similarity", profile.similarity_weight, similarity),
     ]
-    # Who asks about one speaker wants that speaker's words. Its gain is a term of its own.
-    if profile.similarity_weight and profile.speaker_bonus and len(question.named_speakers) == 1:
-        (name,) = question.named_speakers
-        pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
-        sides = [(user == name) - (assistant == name) for user, assistant in pairs]
-        bonus = profile.speaker_bonus * np.array(sides, dtype=float)
-        gain = _similarity(candidates, bonus) - similarity
-        reason = f"the question names {name}"
-        signals.append(_make_signal("speaker", profile.similarity_weight, gain, reason))
-    if profile.event_weight:
-        events = np.maximum(candidates.scores[:, COLUMNS["facet_events"]], 0.0)
-        signals.append(_make_signal("event", profile.event_weight, events))
     if profile.date_weight and question.dates:
         near = [date_proximity(time, question.dates) for time in candidates.times]
         names = ", ".join([item.text for item in question.dates])
         values = np.array(near, dtype=float)
         reason = f"the question names {names}"
         signals.append(_make_signal("date", profile.date_weight, values, reason))
-    # A session's opinion of its exchanges: the score of its best session chunk.
-    if profile.session_weight and candidates.session_scores is not None:
-        values = candidates.session_scores
-        signals.append(_make_signal("session", profile.session_weight, values))
     if candidates.wordings:
         signals += _boosts(candidates, profile, question)
     return signals
 
 
-def _similarity(candidates: Candidates, user_bonus: Values | None = None) -> Values:
-    """Return half the cosine of the whole and half that of the nearer side, (n,), at least 0.
-
-    `user_bonus` is added to the cosine of the user side and subtracted from the assistant's.
-    """
-
-    def scores_of(route: Route, bonus: Values | None) -> Values:
-        scores = candidates.scores[:, COLUMNS[route]]
-        if bonus is None:
-            return scores
-        # A side that the route did not find has no cosine to add to.
-        return np.where(candidates.ranks[:, COLUMNS[route]] > 0, scores + bonus, 0.0)
-
-    user = scores_of("vec_user", user_bonus)
-    assistant = scores_of("vec_assistant", None if user_bonus is None else -user_bonus)
+def _similarity(candidates: Candidates) -> Values:
+    """Return half the cosine of the whole and half that of the nearer side, (n,), at least 0."""
+    full, user, assistant = (
+        candidates.scores[:, COLUMNS[route]] for route in ("vec_full", "vec_user", "vec_assistant")
+    )
     nearer = np.maximum(np.maximum(user, assistant), 0.0)
-    return np.maximum(0.5 * scores_of("vec_full", None) + 0.5 * nearer, 0.0)
+    return np.maximum(0.5 * full + 0.5 * nearer, 0.0)
 
 
 def _boosts(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
