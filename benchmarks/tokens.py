@@ -43,7 +43,6 @@ USER = "ada"
 WITHOUT = BALANCED.override(
     name="without tokens",
     tokens_weight=0.0,
-    tokens_near_weight=0.0,
     tokens_speaker_weight=0.0,
     tokens_other_weight=0.0,
     tokens_around_weight=0.0,

@@ -34,7 +34,6 @@ LARGEST_WEIGHT = 5.0
 
 TOKEN_WEIGHTS = (
     "tokens_weight",
-    "tokens_near_weight",
     "tokens_speaker_weight",
     "tokens_other_weight",
     "tokens_around_weight",
@@ -47,7 +46,6 @@ ALL_ALIKE: Mapping[str, float] = MappingProxyType(
     {
         "request_words": 1.0,
         "request_tokens": 1.0,
-        "request_neighbours": 1.0,
         "request_similarity": 0.0,
     }
 )
@@ -110,10 +108,8 @@ class Profile:
         similarity_weight: Weight of half the cosine of the whole and
             half that of the nearer side.
         date_weight: Weight of the nearness to dates that the question names.
-        neighbour_weight: Weight of the better neighbour's score.
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
-        tokens_near_weight: Weight of the same of the better neighbour.
         tokens_speaker_weight: Weight of the same of the side whose speaker
             alone the question names.
         tokens_other_weight: Weight of the same of the other side then, -5
@@ -152,7 +148,6 @@ class Profile:
         request_words: Share of the weights of words that counts for a request, a prompt that stored
             memories should shape rather than answer.
         request_tokens: Share of the weights of tokens that counts for a request.
-        request_neighbours: Share of the weight of neighbours that counts for a request.
         request_similarity: Weight added to `similarity_weight` for a request.
         reranker_weight: Weight of an optional reranker's score.
         reranker_depth: Number of best entries that the reranker reads.
@@ -210,9 +205,7 @@ class Profile:
     coverage_weight: float = 0.0
     similarity_weight: float = 0.0
     date_weight: float = 0.0
-    neighbour_weight: float = 0.0
     tokens_weight: float = 0.0
-    tokens_near_weight: float = 0.0
     tokens_speaker_weight: float = 0.0
     tokens_other_weight: float = 0.0
     tokens_around_weight: float = 0.0
@@ -236,7 +229,6 @@ class Profile:
     asker_known: bool = False
     request_words: float = 1.0
     request_tokens: float = 1.0
-    request_neighbours: float = 1.0
     request_similarity: float = 0.0
     reranker_weight: float = 1.0
     reranker_depth: int = 20
@@ -291,7 +283,6 @@ class Profile:
         """
         used = (
             self.tokens_weight,
-            self.tokens_near_weight,
             self.tokens_speaker_weight,
             self.tokens_other_weight,
             self.tokens_around_weight,
@@ -370,7 +361,6 @@ class Profile:
         # A name that is asked for would outweigh the words, if tokens don't count.
         for name in (*TOKEN_WEIGHTS, "asked_name_weight"):
             changes[name] = tokens * values[name]
-        changes["neighbour_weight"] = reduced(self.request_neighbours) * self.neighbour_weight
         similarity = self.similarity_weight + share * self.request_similarity
         changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
         return self.override(**changes, **ALL_ALIKE)
@@ -422,9 +412,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("coverage_weight", 0, 5),
     ("similarity_weight", 0, 5),
     ("date_weight", 0, 5),
-    ("neighbour_weight", 0, 1),
     ("tokens_weight", 0, 5),
-    ("tokens_near_weight", 0, 5),
     ("tokens_speaker_weight", 0, 5),
     ("tokens_other_weight", -5, 5),
     ("tokens_around_weight", 0, 5),
@@ -447,7 +435,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("words_alone_coverage", 0.01, 1),
     ("request_words", 0, 1),
     ("request_tokens", 0, 1),
-    ("request_neighbours", 0, 1),
     ("request_similarity", 0, 5),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
@@ -515,12 +502,10 @@ BALANCED = Profile(
     coverage_weight=0.15,
     similarity_weight=0.05,
     date_weight=0.5,
-    neighbour_weight=0.07,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,
     tokens_weight=0.79,
-    tokens_near_weight=0.05,
     tokens_speaker_weight=0.23,
     tokens_other_weight=-0.27,
     tokens_around_weight=0.56,
@@ -534,7 +519,6 @@ BALANCED = Profile(
     question_tokens=64,
     request_words=0.5,
     request_tokens=0.0,
-    request_neighbours=0.0,
     request_similarity=1.0,
 )
 

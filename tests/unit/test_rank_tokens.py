@@ -30,7 +30,6 @@ QUESTION = Question(text="When did Ann see it?", search_text="see it", named_spe
 TOKENS = Profile(
     name="tokens",
     tokens_weight=1.5,
-    tokens_near_weight=0.7,
     tokens_session_weight=0.4,
     asks_weight=-0.3,
     when_time_weight=0.2,
@@ -186,17 +185,6 @@ def test_sides_are_the_same_mean_over_the_tokens_of_one_side(sizes: list[tuple[i
                 assert value == pytest.approx(weigh(ask(), nearest(ask(), signs)), abs=1e-5)
             else:
                 assert value is None
-
-
-def test_the_better_neighbour_s_value_counts_as_tokens_near() -> None:
-    found = [candidate(0), candidate(1), candidate(2), candidate(3, session="other")]
-    terms = rank(found, tokens_of([[0], [1, 2], [2, 3], [4]], range(4)))
-    own = [value(terms, row, "tokens") for row in range(4)]
-    near = [value(terms, row, "tokens_near") for row in range(4)]
-    assert near[:3] == pytest.approx([own[1], max(own[0], own[2]), own[1]])
-    assert near[3] == pytest.approx(np.mean(own))
-    assert next(t.because for t in terms.of(0) if t.name == "tokens_near") == "next to chunk 101"
-    assert "next to" not in next(t.because for t in terms.of(3) if t.name == "tokens_near")
 
 
 def test_tokens_session_takes_the_nearest_token_of_the_whole_session() -> None:

@@ -1,9 +1,9 @@
 """The score phase: the terms that join the fused ranks in every candidate's score.
 
 Each term has a weight in the profile and a line in the explanation; a signal that finds nothing
-adds no term. Terms read raw scores, dates, speakers, wordings and neighbours. They also compare
-tokens: late interaction, the MaxSim of Khattab and Zaharia (ColBERT, 2020), over the embedder's
-token vectors, with a bit a dimension on the candidates' side.
+adds no term. Terms read raw scores, dates, speakers and wordings. They also compare tokens: late
+interaction, the MaxSim of Khattab and Zaharia (ColBERT, 2020), over the embedder's token vectors,
+with a bit a dimension on the candidates' side.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,6 @@ TIME_WORDS = frozenset(
 _VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 
 _EXPECTED = "not compared: estimated from its other terms"
-_NO_NEIGHBOUR = "no neighbour is a candidate: the mean of all candidates"
 _WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
 # It begins with a blank, not with the look-behind, which would be tried at every character.
 _IN_NUMBER = re.compile(r" ([.,:]) (?<=\d [.,:] )(?=\d)")
@@ -174,34 +173,14 @@ def score_terms(
         values=candidates.memory_scores,
         applies=np.ones(len(candidates), dtype=bool),
     )
-    contributions = [signal.contributions() for signal in own]
-    totals = sum(contributions, memory.contributions())
-    # A neighbour's score is that by the terms so far: its own neighbour does not count again.
-    neighbours: list[Signal] = []
-    line = _Line.of(candidates)
-    if profile.neighbour_weight and len(candidates):
-        scores = sum(contributions, profile.rrf_weight * candidates.rrf_scores)
-        better, beside = line.better_beside(scores)
-        better = np.maximum(better, 0.0)
-        neighbours = [
-            Signal(
-                name="neighbour",
-                weight=profile.neighbour_weight,
-                values=better,
-                applies=better > 0,
-                because=beside,
-            )
-        ]
-        totals = sum([signal.contributions() for signal in neighbours], totals)
+    totals = sum([signal.contributions() for signal in own], memory.contributions())
     # Tokens come last: the score by the other terms says what to expect of a candidate that was not
     # compared.
     compared, current, late = None, None, list[Signal]()
     if tokens is not None and candidates.tokens is not None and len(candidates.tokens.places):
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
-        late = _token_signals(
-            candidates, profile, question, compared, scores, line=line, sessions=sessions
-        )
+        late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
         if candidates.names:
             late.append(_asked_name_signal(candidates, profile, question))
         totals = sum([signal.contributions() for signal in late], totals)
@@ -229,7 +208,7 @@ def score_terms(
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
     return ScoreTerms(
-        signals=[memory, *own, *neighbours, *late],
+        signals=[memory, *own, *late],
         totals=totals,
         coverage=coverage,
         similarity=similarity,
@@ -376,84 +355,6 @@ def _list_texts(texts: Sequence[str], places: Sequence[int]) -> str:
     return f"the text holds {', '.join([texts[place] for place in places])}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """n candidates in the order in which they were said.
-
-    `order` (n,) are their rows, `are_beside` (n - 1,) says whether each is next to the one before.
-    """
-
-    chunk_ids: NDArray[np.int64]
-    order: NDArray[np.int64]
-    are_beside: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, candidates: Candidates) -> Self:
-        sessions = np.array(candidates.session_numbers)
-        if candidates.is_session.any():
-            # A session chunk has no turn next to it: give each a session of its own.
-            own = np.arange(len(sessions), 2 * len(sessions))
-            sessions = np.where(candidates.is_session, own, sessions)
-        order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
-        sessions, ordinals = sessions[order], candidates.ordinals[order]
-        # Neighbours are parts of one exchange or of adjoining ones.
-        are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
-        return cls(candidates.chunk_ids, order, are_beside)
-
-    def better_beside(self, values: Values) -> tuple[Values, Sequence[str]]:
-        """Return the larger value of each candidate's two neighbours, (n,), and which one has it.
-
-        It is -inf for a candidate whose neighbours are no candidates.
-        """
-        before = values[self.order]
-        previous = np.full(len(before), -np.inf)
-        following = previous.copy()
-        np.copyto(previous[1:], before[:-1], where=self.are_beside)
-        np.copyto(following[:-1], before[1:], where=self.are_beside)
-        better = np.empty(len(before))
-        better[self.order] = np.maximum(previous, following)
-        is_alone = np.isinf(better)
-        reasons = _NeighbourReasons(self.chunk_ids, self.order, following > previous, is_alone)
-        return better, reasons
-
-    def best_around(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the largest of each candidate's and its neighbours' values, (n, columns)."""
-        own = values[self.order]
-        best = own.copy()
-        are_beside = self.are_beside[:, np.newaxis]
-        np.maximum(best[1:], own[:-1], out=best[1:], where=are_beside)
-        np.maximum(best[:-1], own[1:], out=best[:-1], where=are_beside)
-        around = np.empty_like(best)
-        around[self.order] = best
-        return around
-
-
-class _NeighbourReasons(Sequence[str]):
-    """The reason of each candidate's neighbour term, made when it is looked at."""
-
-    def __init__(
-        self,
-        chunk_ids: NDArray[np.int64],
-        order: NDArray[np.int64],
-        is_next: NDArray[np.bool_],
-        is_alone: NDArray[np.bool_],
-    ) -> None:
-        self._chunk_ids = chunk_ids
-        self._order = order
-        self._is_next = is_next
-        self._is_alone = is_alone
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def __getitem__(self, row: int) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if self._is_alone[row]:
-            return _NO_NEIGHBOUR
-        place = int(np.flatnonzero(self._order == row)[0])
-        other = self._order[place + 1 if self._is_next[place] else place - 1]
-        return f"next to chunk {self._chunk_ids[other]}"
-
-
 def _token_signals(
     candidates: Candidates,
     profile: Profile,
@@ -461,7 +362,6 @@ def _token_signals(
     compared: "Comparison",
     scores: Values,
     *,
-    line: "_Line",
     sessions: bool,
 ) -> list[Signal]:
     """Return the signals of every turn that come from tokens."""
@@ -481,11 +381,6 @@ def _token_signals(
 
     own = expected(compared.values)
     signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
-    if profile.tokens_near_weight:
-        near, beside = line.better_beside(own)
-        # A turn must neither rise nor fall because its neighbours are no candidates.
-        near[np.isinf(near)] = own[is_turn].mean()
-        signals.append(signal_of_turns("tokens_near", profile.tokens_near_weight, near, beside))
     # Who asks about one speaker wants that speaker's words, not the other's answer to them.
     if len(question.named_speakers) == 1 and (
         profile.tokens_speaker_weight or profile.tokens_other_weight
@@ -499,7 +394,7 @@ def _token_signals(
         weight, reason = profile.tokens_other_weight, f"the words next to those of {name}"
         signals.append(signal_of_turns("tokens_other", weight, opposite, reason))
     if profile.tokens_around_weight:
-        around = expected(compared.around(line))
+        around = expected(compared.around(candidates))
         weight = profile.tokens_around_weight
         signals.append(signal_of_turns("tokens_around", weight, around, reasons))
     weight = profile.tokens_session_weight if sessions else profile.tokens_whole_weight
@@ -672,11 +567,26 @@ class Comparison:
         other = np.where(sides > 0, both[1], np.where(sides < 0, both[0], self.values))
         return named, other
 
-    def around(self, line: "_Line") -> Values:
+    def around(self, candidates: Candidates) -> Values:
         """Return the same, (m,), if any neighbour of a candidate may hold the nearest token."""
-        nearest = np.full((len(line.order), len(self.shares)), -np.inf, dtype=np.float32)
+        sessions = np.array(candidates.session_numbers)
+        if candidates.is_session.any():
+            # A session chunk has no turn next to it: give each a session of its own.
+            own = np.arange(len(sessions), 2 * len(sessions))
+            sessions = np.where(candidates.is_session, own, sessions)
+        order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
+        sessions, ordinals = sessions[order], candidates.ordinals[order]
+        # Neighbours are parts of one exchange or of adjoining ones.
+        are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
+        are_beside = are_beside[:, np.newaxis]
+        nearest = np.full((len(order), len(self.shares)), -np.inf, dtype=np.float32)
         nearest[self.rows] = self.nearest
-        return line.best_around(nearest)[self.rows].astype(np.float64) @ self.shares
+        in_order = nearest[order]
+        best = in_order.copy()
+        np.maximum(best[1:], in_order[:-1], out=best[1:], where=are_beside)
+        np.maximum(best[:-1], in_order[1:], out=best[:-1], where=are_beside)
+        nearest[order] = best
+        return nearest[self.rows].astype(np.float64) @ self.shares
 
     def of_sessions(self, sessions: NDArray[np.int64]) -> Values:
         """Return the same, (m,), if any exchange of a session may hold the nearest token."""
