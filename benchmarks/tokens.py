@@ -48,8 +48,6 @@ WITHOUT = BALANCED.override(
     tokens_around_weight=0.0,
     tokens_session_weight=0.0,
     tokens_whole_weight=0.0,
-    asks_weight=0.0,
-    when_time_weight=0.0,
 )
 ROUNDS = 3
 EXCHANGES = 256

@@ -54,7 +54,7 @@ TEMPERATURE = 0.1
 
 SIGNALS: Sequence[str] = (
     "coverage", "similarity", "date", "tokens", "tokens_speaker", "tokens_other", "tokens_around",
-    "tokens_session", "asks", "when_time",
+    "tokens_session",
 )  # fmt: skip
 USED: Sequence[Route] = tuple(route for route in ROUTES if BALANCED.weights[route])
 NAMES: Sequence[str] = (*USED, *SIGNALS)
@@ -64,7 +64,7 @@ CONSTANTS: Mapping[str, str] = {
 }
 """The profile's constant of each signal."""
 
-BOUNDS = {"asks": (-1.0, 1.0), "tokens_other": (-2.0, 2.0)}
+BOUNDS = {"tokens_other": (-2.0, 2.0)}
 STRAYING = 0.15
 """Points of recall that it costs to move a weight by its own size: less is within noise."""
 

@@ -123,11 +123,8 @@ class Profile:
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
-        asks_weight: Weight of the share of sentences that ask, -5 to 5.
         asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
             to 5.
-        when_time_weight: Weight of a word of time on the side of the
-            speaker that a question with "when" names.
         current_weight: Share of the way by which the statement that the question's tense asks for
             rises above another one about the same fact; 1 puts it just above.
         current_depth: Number of best candidates above which another one may rise.
@@ -213,9 +210,7 @@ class Profile:
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
     question_tokens: int = 1000
-    asks_weight: float = 0.0
     asked_name_weight: float = 0.0
-    when_time_weight: float = 0.0
     current_weight: float = 0.0
     current_depth: int = 2
     current_pool: int = 15
@@ -287,8 +282,6 @@ class Profile:
             self.tokens_other_weight,
             self.tokens_around_weight,
             self.tokens_session_weight if sessions else self.tokens_whole_weight,
-            self.asks_weight,
-            self.when_time_weight,
             self.current_weight,
         )
         if not any(used):
@@ -420,9 +413,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
     ("question_tokens", 1, 1000),
-    ("asks_weight", -5, 5),
     ("asked_name_weight", -5, 5),
-    ("when_time_weight", -5, 5),
     ("current_weight", 0, 1),
     ("current_depth", 1, 100),
     ("current_pool", 2, 1000),
@@ -512,7 +503,6 @@ BALANCED = Profile(
     tokens_session_weight=1.5,
     tokens_whole_weight=0.6,
     asked_name_weight=0.08,
-    when_time_weight=0.18,
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,
@@ -569,8 +559,6 @@ LEXICAL = BALANCED.override(
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
     **dict.fromkeys(TOKEN_WEIGHTS, 0.0),
-    asks_weight=0.0,
-    when_time_weight=0.0,
     current_weight=0.0,
     **ALL_ALIKE,
 )

@@ -146,9 +146,7 @@ def test_a_store_without_tokens_is_filled_as_it_would_have_been_written(
     assert memory.indexes.fill_tokens() == 0
 
 
-PLAIN: dict[str, object] = dict.fromkeys(
-    (*TOKEN_WEIGHTS, "asks_weight", "when_time_weight", "current_weight"), 0.0
-)
+PLAIN: dict[str, object] = dict.fromkeys((*TOKEN_WEIGHTS, "current_weight"), 0.0)
 TOKENS: dict[str, object] = {
     "tokens_weight": 1.0,
     "tokens_around_weight": 0.4,
@@ -219,7 +217,7 @@ def hit_as_json(result: SearchResult) -> Any:
 def test_weights_of_zero_ask_for_no_tokens(memory: MemSense) -> None:
     filled(memory)
     result = memory.search("word7 tea", user_id="ada", overrides=PLAIN, granularity="turn")
-    assert not {"tokens", "tokens_around", "tokens_session", "asks"} & set(terms_of(result[0]))
+    assert not {"tokens", "tokens_around", "tokens_session"} & set(terms_of(result[0]))
     assert list(result[0].explain.matches) == []
 
 

@@ -31,8 +31,6 @@ TOKENS = Profile(
     name="tokens",
     tokens_weight=1.5,
     tokens_session_weight=0.4,
-    asks_weight=-0.3,
-    when_time_weight=0.2,
 )
 
 
@@ -269,32 +267,6 @@ def test_the_sides_of_the_speaker_who_is_named_are_terms() -> None:
     for names in ((), ("Ann", "Bob")):
         terms = rank(found, tokens, sides, question=replace(QUESTION, named_speakers=names))
         assert not {"tokens_speaker", "tokens_other"} & {term.name for term in terms.of(0)}
-
-
-def test_asks_is_the_share_of_sentences_that_end_in_a_question_mark() -> None:
-    mark, stop = WORDS.index("?"), WORDS.index(".")
-    pieces = [[0, mark, 1, stop], [0, mark], [0, 1]]
-    terms = rank([candidate(place) for place in range(3)], tokens_of(pieces, range(3)))
-    assert [value(terms, 0, "asks"), value(terms, 1, "asks")] == [0.5, 1.0]
-    assert "asks" not in [term.name for term in terms.of(2)]
-
-
-def test_when_time_looks_at_the_side_of_the_speaker_who_is_named() -> None:
-    time = WORDS.index("yesterday")
-    pieces = [[time, 0, 1], [0, 1, time]]
-    tokens = tokens_of(pieces, range(2), [1, 1])
-    found = [candidate(0), candidate(1)]
-    named = [[term.name for term in rank(found, tokens).of(row)] for row in range(2)]
-    assert ["when_time" in names for names in named] == [True, False]
-    bob = replace(QUESTION, named_speakers=("Bob",))
-    named = [[t.name for t in rank(found, tokens, question=bob).of(row)] for row in range(2)]
-    assert ["when_time" in names for names in named] == [False, True]
-    for other in (
-        replace(QUESTION, named_speakers=("Ann", "Bob")),
-        replace(QUESTION, text="What did Ann see?"),
-    ):
-        terms = rank(found, tokens, question=other)
-        assert "when_time" not in [term.name for term in terms.of(0)]
 
 
 def test_the_similarity_of_uncompared_candidates_is_estimated_from_their_score() -> None:

@@ -46,23 +46,13 @@ _UNPACKED_ROWS = 512
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
 _SIGNS = 2 * _BITS.astype(np.float32) - 1
 
-QUESTION_MARKS = frozenset("?")
-SENTENCE_ENDS = frozenset("?!.")
 CLAUSE_ENDS = frozenset("?!.,;:")
 SHORTEST_CLAUSE = 5
 """Tokens of the shortest part of a message that is judged by itself."""
 
-TIME_WORDS = frozenset(
-    "yesterday today tomorrow tonight ago last next recently soon day days night morning afternoon "
-    "evening week weeks weekend month months year years summer winter spring autumn monday tuesday "
-    "wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december".split()
-)
-
 _VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 
 _EXPECTED = "not compared: estimated from its other terms"
-_WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
 # It begins with a blank, not with the look-behind, which would be tried at every character.
 _IN_NUMBER = re.compile(r" ([.,:]) (?<=\d [.,:] )(?=\d)")
 
@@ -402,24 +392,6 @@ def _token_signals(
         joined = own.copy()
         joined[compared.rows] = compared.of_sessions(np.array(candidates.session_numbers))
         signals.append(signal_of_turns("tokens_session", weight, joined))
-    if profile.asks_weight:
-        shares = compared.question_shares
-        asks = np.full(len(candidates), shares.mean())
-        asks[compared.rows] = shares
-        signals.append(signal_of_turns("asks", profile.asks_weight, asks, reasons))
-    # A question with "when" about one speaker is answered by a word of time on that speaker's side.
-    if (
-        profile.when_time_weight
-        and len(question.named_speakers) == 1
-        and _WHEN.search(question.text)
-    ):
-        (name,) = question.named_speakers
-        is_user = np.array([one == name for one in candidates.user_speakers], dtype=bool)
-        is_assistant = np.array([one == name for one in candidates.assistant_speakers], dtype=bool)
-        values = np.zeros(len(candidates))
-        values[compared.rows] = compared.have_time_words(is_user, is_assistant)
-        reason = f"{name} says when"
-        signals.append(_make_signal("when_time", profile.when_time_weight, values, reason))
     return signals
 
 
@@ -594,29 +566,6 @@ class Comparison:
         best = np.full((int(number.max()) + 1, len(self.shares)), -np.inf, dtype=np.float32)
         np.maximum.at(best, number, self.nearest)
         return (best.astype(np.float64) @ self.shares)[number]
-
-    @property
-    def question_shares(self) -> Values:
-        """Return the share of each candidate's sentences that are questions, (m,)."""
-        questions = self._count(QUESTION_MARKS, self.tokens.counts)
-        sentences = self._count(SENTENCE_ENDS, self.tokens.counts)
-        return np.where(sentences > 0, questions / np.maximum(sentences, 1), 0.0)
-
-    def have_time_words(
-        self, is_user: NDArray[np.bool_], is_assistant: NDArray[np.bool_]
-    ) -> Values:
-        """Return 1 for candidates with a word of time on one of the sides named, else 0, (m,)."""
-        on_user = self._count(TIME_WORDS, self.tokens.user_counts)
-        on_assistant = self._count(TIME_WORDS, self.tokens.counts) - on_user
-        rows = self.rows
-        has_word = (is_user[rows] & (on_user > 0)) | (is_assistant[rows] & (on_assistant > 0))
-        return has_word.astype(np.float64)
-
-    def _count(self, words: frozenset[str], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many of the first `counts` tokens of each candidate are one of the words."""
-        is_one = self.question.vocabulary.mask(words)[self.tokens.pieces]
-        before = np.concatenate([[0], np.cumsum(is_one)])
-        return before[self.tokens.starts + counts] - before[self.tokens.starts]
 
     def matches(self, row: int) -> Sequence[WordMatch]:
         """Return the nearest word of a candidate for each word of the question, in its order.

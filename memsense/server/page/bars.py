@@ -34,13 +34,11 @@ PARTS: Mapping[str, str] = {
     "facet_preferences": "what the user likes",
     "facet_events": "what happened",
     "date": "nearness to a date in the question",
-    "when_time": "a word of time",
     "asked_name": "a name, which the question asks for",
     "words_alone": "its place by words, until it has vectors",
     "current": "the statement in force",
     "memory_score": "importance of the memory",
     "turn_support": "exchanges of the session",
-    "asks": "a question, not an answer",
     "graph": "people and things in common",
     "reranker": "the reranker",
 }
