@@ -70,9 +70,6 @@ def recall(
             help="Let take part what superseded a candidate, as most searches do.",
         ),
     ] = False,
-    names: Annotated[
-        bool, typer.Option("--names", help="Return the names that each candidate mentions.")
-    ] = False,
     turns_only: Annotated[
         bool, typer.Option("--turns-only", help="Leave session chunks out, as most searches do.")
     ] = False,
@@ -126,7 +123,6 @@ def recall(
         worded=worded,
         tokens=tokens,
         superseding=superseding,
-        names=names,
         turns_only=turns_only,
         hides_expired=expired,
         lookups=lookups,

@@ -64,7 +64,6 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "tokens_sides": {"tokens_speaker_weight": 0.0, "tokens_other_weight": 0.0},
         "tokens_around": {"tokens_around_weight": 0.0},
         "tokens_session": {"tokens_session_weight": 0.0, "tokens_whole_weight": 0.0},
-        "asked_name": {"asked_name_weight": 0.0},
         "words_alone": {"words_alone_weight": 0.0},
         "current": {"current_weight": 0.0},
         "asker": {"asker_known": False},

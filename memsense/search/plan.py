@@ -152,8 +152,6 @@ def prepare_search(
         # Of optional routes no past is kept.
         optional={} if request.as_of else ask_optional(request.query, profile),
         wording=choose_wording(question, profile),
-        # Only with the terms that compare tokens: without them it would outweigh the words.
-        names=tokens is not None and question.asks_name and profile.asked_name_weight != 0,
         may_have_expired=may_have_expired(plan, scope_state),
         timeout=plan.recall_timeout,
         as_of=request.as_of,

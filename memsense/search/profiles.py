@@ -123,8 +123,6 @@ class Profile:
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
-        asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
-            to 5.
         current_weight: Share of the way by which the statement that the question's tense asks for
             rises above another one about the same fact; 1 puts it just above.
         current_depth: Number of best candidates above which another one may rise.
@@ -210,7 +208,6 @@ class Profile:
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
     question_tokens: int = 1000
-    asked_name_weight: float = 0.0
     current_weight: float = 0.0
     current_depth: int = 2
     current_pool: int = 15
@@ -351,8 +348,7 @@ class Profile:
         weights = ("lexical", "coverage_weight")
         values = self.constants()
         changes: dict[str, object] = {name: words * values[name] for name in weights}
-        # A name that is asked for would outweigh the words, if tokens don't count.
-        for name in (*TOKEN_WEIGHTS, "asked_name_weight"):
+        for name in TOKEN_WEIGHTS:
             changes[name] = tokens * values[name]
         similarity = self.similarity_weight + share * self.request_similarity
         changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
@@ -413,7 +409,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
     ("question_tokens", 1, 1000),
-    ("asked_name_weight", -5, 5),
     ("current_weight", 0, 1),
     ("current_depth", 1, 100),
     ("current_pool", 2, 1000),
@@ -502,7 +497,6 @@ BALANCED = Profile(
     tokens_around_weight=0.56,
     tokens_session_weight=1.5,
     tokens_whole_weight=0.6,
-    asked_name_weight=0.08,
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,

@@ -51,7 +51,6 @@ FLAGS = (
     "one_list",
     "all_sessions",
     "superseding",
-    "names",
     "is_past",
 )
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
@@ -70,7 +69,6 @@ SHOWN = {
     "least": Shape(turns_only=True, hides_expired=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
     "superseding": Shape(tokens=True, superseding=True),
-    "names": Shape(names=True, turns_only=True),
     "lookups": Shape(
         filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
     ),

@@ -234,7 +234,7 @@ def test_overrides_change_one_search_whatever_profile_it_has(filled: MemSense) -
         ({"lexical": True}, "weight of lexical"),
         (
             {"lexcal": 1},
-            "no constant or route named lexcal; known: asked_name_weight, asker_known, .*lexical",
+            "no constant or route named lexcal; known: asker_known, b, .*lexical",
         ),
         ({"name": "x"}, "no constant or route named name"),
         ({"candidate_factor": 2.5}, "candidate_factor must be a whole number"),

@@ -120,9 +120,6 @@ def test_a_request_changes_words_tokens_and_similarity() -> None:
             assert getattr(ranked, name) == pytest.approx(halved)
         similarity = profile.similarity_weight + 0.8 * share
         assert ranked.similarity_weight == pytest.approx(similarity)
-        assert ranked.asked_name_weight == pytest.approx(
-            (1 - 0.5 * share) * profile.asked_name_weight
-        )
         # Its constants are those in force: a replay of them changes nothing more.
         assert ranked.for_request(1.0).constants() == ranked.constants()
 

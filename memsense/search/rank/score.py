@@ -171,8 +171,6 @@ def score_terms(
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
         late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
-        if candidates.names:
-            late.append(_asked_name_signal(candidates, profile, question))
         totals = sum([signal.contributions() for signal in late], totals)
         if profile.current_weight:
             # Last of all, since it compares what the candidates score by everything else.
@@ -207,26 +205,6 @@ def score_terms(
         compared=compared,
         current=current,
     )
-
-
-def _asked_name_signal(candidates: Candidates, profile: Profile, question: Question) -> Signal:
-    """Return the signal of exchanges that mention a name, for a question that asks for one.
-
-    Neither the names in the question nor those of the speakers can be the answer.
-    """
-    text = question.search_text.lower()
-    speakers = {
-        label.lower()
-        for label in (*candidates.user_speakers, *candidates.assistant_speakers)
-        if label
-    }
-    values, because = np.zeros(len(candidates)), [""] * len(candidates)
-    for row, chunk_id in enumerate(candidates.chunk_ids.tolist()):
-        for name in candidates.names.get(chunk_id, ()):
-            if name.lower() not in text and name.lower() not in speakers:
-                values[row], because[row] = 1.0, f"the question asks for a name, such as {name}"
-                break
-    return _make_signal("asked_name", profile.asked_name_weight, values, because)
 
 
 def _current_signal(current: Current, profile: Profile, count: int) -> Signal:

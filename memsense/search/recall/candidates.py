@@ -139,8 +139,7 @@ class Candidates(Sequence[Candidate]):
     not find the candidate. `embeddings` is (n, d) float32, a row of zeros where `embedded` is
     False. `tags` and `wordings` map chunk ids to values, for candidates that have any. `tokens` is
     None if no tokens were read. `links` are the stored supersessions, of chunks that may not be
-    among these candidates any more. `names` maps chunk ids to the names that an extractor found in
-    them, if the question asks for a name.
+    among these candidates any more.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -162,7 +161,6 @@ class Candidates(Sequence[Candidate]):
     wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
-    names: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -260,7 +258,6 @@ class Candidates(Sequence[Candidate]):
             wordings=self.wordings,
             tokens=self.tokens.take(listed) if self.tokens else None,
             links=self.links,
-            names=self.names,
         )
 
     @cached_property

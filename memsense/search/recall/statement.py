@@ -82,8 +82,8 @@ class Shape:
     holds. `tokens`: the best candidates come with their tokens. `turns_only`: session chunks are
     left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
     session that only its turns brought in takes part with its first session chunk. `superseding`:
-    what superseded a candidate takes part, and what a candidate superseded. `names`: candidates
-    come with the names that they mention. `is_past`: memory is read as it stood at a moment.
+    what superseded a candidate takes part, and what a candidate superseded. `is_past`: memory is
+    read as it stood at a moment.
     `hides_expired`: chunks that have expired and are not swept yet are left out; without it, none
     may have expired. `lookups`: the GIN indexes are used through the functions of
     `sql/lookups.sql`, because row-level security keeps other statements from them.
@@ -101,7 +101,6 @@ class Shape:
     one_list: bool = False
     all_sessions: bool = False
     superseding: bool = False
-    names: bool = False
     is_past: bool = False
     hides_expired: bool = True
     lookups: bool = False
@@ -451,6 +450,4 @@ def _state(shape: Shape) -> str:
         facts.append(_part("fact_stale", shape))
     if shape.superseding:
         facts.append(_part("fact_superseding"))
-    if shape.names:
-        facts.append(_part("fact_names", shape))
     return _part("state", facts=",\n".join(facts))

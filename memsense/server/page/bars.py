@@ -34,7 +34,6 @@ PARTS: Mapping[str, str] = {
     "facet_preferences": "what the user likes",
     "facet_events": "what happened",
     "date": "nearness to a date in the question",
-    "asked_name": "a name, which the question asks for",
     "words_alone": "its place by words, until it has vectors",
     "current": "the statement in force",
     "memory_score": "importance of the memory",
