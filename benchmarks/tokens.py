@@ -44,7 +44,6 @@ WITHOUT = BALANCED.override(
     name="without tokens",
     tokens_weight=0.0,
     tokens_speaker_weight=0.0,
-    tokens_other_weight=0.0,
     tokens_around_weight=0.0,
     tokens_session_weight=0.0,
     tokens_whole_weight=0.0,

@@ -53,8 +53,7 @@ TEMPERATURE = 0.1
 """Score that multiplies a candidate's chance by e: it sets the scale of the fitted weights."""
 
 SIGNALS: Sequence[str] = (
-    "coverage", "similarity", "date", "tokens", "tokens_speaker", "tokens_other", "tokens_around",
-    "tokens_session",
+    "coverage", "similarity", "date", "tokens", "tokens_speaker", "tokens_around", "tokens_session",
 )  # fmt: skip
 USED: Sequence[Route] = tuple(route for route in ROUTES if BALANCED.weights[route])
 NAMES: Sequence[str] = (*USED, *SIGNALS)
@@ -64,7 +63,9 @@ CONSTANTS: Mapping[str, str] = {
 }
 """The profile's constant of each signal."""
 
-BOUNDS = {"tokens_other": (-2.0, 2.0)}
+LARGEST = 5.0
+"""Largest weight that a fit may find; the least is 0."""
+
 STRAYING = 0.15
 """Points of recall that it costs to move a weight by its own size: less is within noise."""
 
@@ -200,7 +201,7 @@ def shipped() -> Values:
 def fit(kinds: Sequence[Sequence[Sample]], penalty: float) -> Values:
     """Return the weights of the least loss."""
     start = shipped()
-    bounds = [BOUNDS.get(name, (0.0, 5.0)) for name in NAMES]
+    bounds = [(0.0, LARGEST)] * len(NAMES)
     minimize: Any = optimize.minimize  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     found = minimize(
         loss, start, args=(kinds, start, penalty), jac=True, method="L-BFGS-B", bounds=bounds
@@ -222,10 +223,9 @@ def climb(kinds: Sequence[Sequence[Sample]], start: Values, seed: int) -> Values
     while step.max() > 0.03:
         places: list[int] = draw.permutation(len(weights)).tolist()
         for place in places:
-            low, high = BOUNDS.get(NAMES[place], (0.0, 5.0))
             for sign in (1, -1):
                 moved = weights.copy()
-                moved[place] = min(max(moved.item(place) + sign * step.item(place), low), high)
+                moved[place] = min(max(moved.item(place) + sign * step.item(place), 0.0), LARGEST)
                 if (value := worth(moved)) > best:
                     weights, best = moved, value
                     break

@@ -61,7 +61,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "similarity": {"similarity_weight": 0.0},
         "requests": ALL_ALIKE,
         "tokens": dict.fromkeys(TOKEN_WEIGHTS, 0.0),
-        "tokens_sides": {"tokens_speaker_weight": 0.0, "tokens_other_weight": 0.0},
+        "tokens_speaker": {"tokens_speaker_weight": 0.0},
         "tokens_around": {"tokens_around_weight": 0.0},
         "tokens_session": {"tokens_session_weight": 0.0, "tokens_whole_weight": 0.0},
         "words_alone": {"words_alone_weight": 0.0},

@@ -35,7 +35,6 @@ LARGEST_WEIGHT = 5.0
 TOKEN_WEIGHTS = (
     "tokens_weight",
     "tokens_speaker_weight",
-    "tokens_other_weight",
     "tokens_around_weight",
     "tokens_session_weight",
     "tokens_whole_weight",
@@ -110,10 +109,8 @@ class Profile:
         date_weight: Weight of the nearness to dates that the question names.
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
-        tokens_speaker_weight: Weight of the same of the side whose speaker
-            alone the question names.
-        tokens_other_weight: Weight of the same of the other side then, -5
-            to 5.
+        tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
+            names, less that of the other side.
         tokens_around_weight: Weight of the same of the exchange and its
             neighbours together.
         tokens_session_weight: Weight of the same of all exchanges
@@ -202,7 +199,6 @@ class Profile:
     date_weight: float = 0.0
     tokens_weight: float = 0.0
     tokens_speaker_weight: float = 0.0
-    tokens_other_weight: float = 0.0
     tokens_around_weight: float = 0.0
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
@@ -276,7 +272,6 @@ class Profile:
         used = (
             self.tokens_weight,
             self.tokens_speaker_weight,
-            self.tokens_other_weight,
             self.tokens_around_weight,
             self.tokens_session_weight if sessions else self.tokens_whole_weight,
             self.current_weight,
@@ -403,7 +398,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("date_weight", 0, 5),
     ("tokens_weight", 0, 5),
     ("tokens_speaker_weight", 0, 5),
-    ("tokens_other_weight", -5, 5),
     ("tokens_around_weight", 0, 5),
     ("tokens_session_weight", 0, 5),
     ("tokens_whole_weight", 0, 5),
@@ -493,7 +487,6 @@ BALANCED = Profile(
     duplicate_overlap=0.8,
     tokens_weight=0.79,
     tokens_speaker_weight=0.23,
-    tokens_other_weight=-0.27,
     tokens_around_weight=0.56,
     tokens_session_weight=1.5,
     tokens_whole_weight=0.6,

@@ -350,17 +350,13 @@ def _token_signals(
     own = expected(compared.values)
     signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
     # Who asks about one speaker wants that speaker's words, not the other's answer to them.
-    if len(question.named_speakers) == 1 and (
-        profile.tokens_speaker_weight or profile.tokens_other_weight
-    ):
+    if profile.tokens_speaker_weight and len(question.named_speakers) == 1:
         (name,) = question.named_speakers
         pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
         sides = np.array([(user == name) - (other == name) for user, other in pairs])
-        named, opposite = map(expected, compared.by_speaker(sides[compared.rows]))
-        weight, reason = profile.tokens_speaker_weight, f"the words of {name}"
-        signals.append(signal_of_turns("tokens_speaker", weight, named, reason))
-        weight, reason = profile.tokens_other_weight, f"the words next to those of {name}"
-        signals.append(signal_of_turns("tokens_other", weight, opposite, reason))
+        named, other = compared.by_speaker(sides[compared.rows])
+        weight, reason = profile.tokens_speaker_weight, f"the words of {name}, less the other's"
+        signals.append(signal_of_turns("tokens_speaker", weight, expected(named - other), reason))
     if profile.tokens_around_weight:
         around = expected(compared.around(candidates))
         weight = profile.tokens_around_weight
