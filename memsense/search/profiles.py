@@ -461,17 +461,10 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
     return {route: float(weights.get(route, 0.0)) for route in ROUTES}
 
 
-# The default. Its weights were fitted on LoCoMo 0-4 and BEAM 1-10 together by
-# benchmarks/fits/tune_profile.py on 2026-11-24, and rounded; docs/how/constants.md has the figures.
+# The default: the only place of its weights. docs/how/constants.md says how they were found.
 BALANCED = Profile(
     name="balanced",
-    weights={
-        "vec_full": 1.1,
-        "vec_user": 0.67,
-        "vec_assistant": 0.15,
-        "lexical": 2.1,
-        "facet_events": 0.47,
-    },
+    weights={"vec_full": 0.9, "vec_user": 0.67, "lexical": 2.6},
     candidate_factor=2,
     least_candidates=100,
     route_factor=1,
@@ -479,22 +472,20 @@ BALANCED = Profile(
     session_depth=2,
     session_scoring="best_turns",
     names_removed=True,
-    coverage_weight=0.15,
-    similarity_weight=0.05,
     date_weight=0.5,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,
     tokens_weight=0.79,
-    tokens_speaker_weight=0.23,
+    tokens_speaker_weight=0.35,
     tokens_around_weight=0.56,
     tokens_session_weight=1.5,
-    tokens_whole_weight=0.6,
+    tokens_whole_weight=0.5,
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,
     question_tokens=64,
-    request_words=0.5,
+    request_words=0.6,
     request_tokens=0.0,
     request_similarity=1.0,
 )
@@ -502,13 +493,14 @@ BALANCED = Profile(
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.
 CALIBRATED = BALANCED.override(
     name="calibrated",
+    vec_assistant=0.15,  # similarity reads its cosines
     rrf_weight=0.0,
     coverage_weight=1.25,
     similarity_weight=1.0,
     date_weight=0.5,
 )
 
-# Twice the weight of balanced for what reads meaning, half of it for what reads words.
+# More weight than balanced for what reads meaning, less for what reads words.
 VECTOR_HEAVY = BALANCED.override(
     name="vector_heavy",
     vec_full=2.2,
