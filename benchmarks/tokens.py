@@ -43,14 +43,10 @@ USER = "ada"
 WITHOUT = BALANCED.override(
     name="without tokens",
     tokens_weight=0.0,
-    tokens_near_weight=0.0,
     tokens_speaker_weight=0.0,
-    tokens_other_weight=0.0,
     tokens_around_weight=0.0,
     tokens_session_weight=0.0,
     tokens_whole_weight=0.0,
-    asks_weight=0.0,
-    when_time_weight=0.0,
 )
 ROUNDS = 3
 EXCHANGES = 256

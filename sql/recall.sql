@@ -808,19 +808,6 @@ state AS (
 -- name: fact_superseding
 'superseding', (SELECT jsonb_agg(jsonb_build_array(older_id, chunk_id, strength, reason) ORDER BY chunk_id, older_id) FROM superseding)
 
--- name: fact_names
--- The names of persons, places and things that an extractor found in the candidates.
-'names', (
-    SELECT jsonb_object_agg(chunk_id, names)
-    FROM (
-        SELECT chunk_id, jsonb_path_query_array(entities, '$[*] ? (@.kind == "name" || @.kind == "self").name') AS names
-        FROM memsense.chunk_entities
-        WHERE tenant_id = %(tenant_id)s
-          AND {in_scope}
-          AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-    ) AS mentioned
-    WHERE names <> '[]')
-
 -- name: fact_stale
 -- Whether session chunks wait to be made of their exchanges.
 'stale', EXISTS (

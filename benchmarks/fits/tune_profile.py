@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from memsense.config import load_settings
-from memsense.db import Pool, Pool, run_read
+from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import open_embedder
 from memsense.evaluation import GoldQuestion, gold_set, read_beam, read_locomo
@@ -52,24 +52,20 @@ DEPTHS = (5, 10, 20)
 TEMPERATURE = 0.1
 """Score that multiplies a candidate's chance by e: it sets the scale of the fitted weights."""
 
-SHARED: Sequence[str] = ("coverage", "similarity", "speaker", "event", "date")
-"""Signals of which, as of the routes, the neighbour's signal takes a share."""
-
-LATE: Sequence[str] = (
-    "tokens", "tokens_near", "tokens_speaker", "tokens_other", "tokens_around", "tokens_session",
-    "asks", "when_time",
+SIGNALS: Sequence[str] = (
+    "coverage", "similarity", "date", "tokens", "tokens_speaker", "tokens_around", "tokens_session",
 )  # fmt: skip
 USED: Sequence[Route] = tuple(route for route in ROUTES if BALANCED.weights[route])
-NAMES: Sequence[str] = (*USED, *SHARED, *LATE, "neighbour")
-COMMON = len(USED) + len(SHARED)
+NAMES: Sequence[str] = (*USED, *SIGNALS)
 CONSTANTS: Mapping[str, str] = {
-    "speaker": "similarity_weight",
-    **{name: f"{name}_weight" for name in (*SHARED, *LATE, "neighbour") if name != "speaker"},
+    **{name: f"{name}_weight" for name in SIGNALS},
     "tokens_session": "tokens_whole_weight",
 }
-"""The profile's constant of each signal; the speaker's gain is weighed as similarity is."""
+"""The profile's constant of each signal."""
 
-BOUNDS = {"asks": (-1.0, 1.0), "neighbour": (0.0, 1.0), "tokens_other": (-2.0, 2.0)}
+LARGEST = 5.0
+"""Largest weight that a fit may find; the least is 0."""
+
 STRAYING = 0.15
 """Points of recall that it costs to move a weight by its own size: less is within noise."""
 
@@ -78,15 +74,12 @@ STRAYING = 0.15
 class Sample:
     """One question with its n candidates.
 
-    `signals` is (n, routes and signals); `before` and `after` are the rows of the turns beside
-    each, -1 for none; `relevant` says which hold gold messages.
+    `signals` is (n, routes and signals); `relevant` says which hold gold messages.
     """
 
     split: str
     gold: frozenset[str]
     signals: Values
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
     relevant: NDArray[np.bool_]
     chunk_ids: NDArray[np.int64]
     exchanges: Sequence[int]
@@ -141,45 +134,17 @@ def _read_search(
         for signal in search.ranking.terms.signals
     }
     nothing = np.zeros(len(candidates))
-    signals = np.column_stack([arguments.get(name, nothing) for name in (*SHARED, *LATE)])
-    before, after = _beside(search)
+    signals = np.column_stack([arguments.get(name, nothing) for name in SIGNALS])
     messages_of = [messages[chunk_id] for chunk_id in candidates.chunk_ids.tolist()]
     return Sample(
         split=gold.split,
         gold=frozenset(gold.gold_messages),
         signals=np.hstack([shares, signals]),
-        before=before,
-        after=after,
         relevant=np.array([bool(ids & gold.gold_messages) for ids in messages_of]),
         chunk_ids=candidates.chunk_ids,
         exchanges=candidates.exchange_numbers.tolist(),
         messages=messages_of,
     )
-
-
-def _beside(search: Search) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of the turns right before and after each candidate, -1 for none."""
-    candidates = search.candidates
-    sessions = np.array(candidates.session_numbers)
-    order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
-    near = (sessions[order][1:] == sessions[order][:-1]) & (
-        np.diff(candidates.ordinals[order]) <= 1
-    )
-    before = np.full(len(order), -1)
-    after = before.copy()
-    before[order[1:][near]] = order[:-1][near]
-    after[order[:-1][near]] = order[1:][near]
-    return before, after
-
-
-def score(sample: Sample, weights: Values) -> tuple[Values, NDArray[np.int64], Values]:
-    """Return the candidates' scores, the better turn beside each, and its part of the score."""
-    common = sample.signals[:, :COMMON] @ weights[:COMMON]
-    previous = np.where(sample.before >= 0, common[sample.before], -np.inf)
-    following = np.where(sample.after >= 0, common[sample.after], -np.inf)
-    better = np.where(following > previous, sample.after, sample.before)
-    worth = np.maximum(np.maximum(previous, following), 0.0)
-    return sample.signals @ weights[:-1] + weights[-1] * worth, better, worth
 
 
 def loss(
@@ -198,17 +163,13 @@ def loss(
 
 
 def _loss_of(sample: Sample, weights: Values) -> tuple[float, Values]:
-    scores, better, worth = score(sample, weights)
-    logits = scores / TEMPERATURE
+    logits = sample.signals @ weights / TEMPERATURE
     logits -= logits.max()
     chances = np.exp(logits)
     chances /= chances.sum()
     target = sample.relevant / sample.relevant.sum()
     away = (chances - target) / TEMPERATURE
-    slope = np.append(away @ sample.signals, away @ worth)
-    has = worth > 0
-    slope[:COMMON] += weights[-1] * (away[has] @ sample.signals[better[has], :COMMON])
-    return -float(target @ np.log(np.maximum(chances, 1e-300))), slope
+    return -float(target @ np.log(np.maximum(chances, 1e-300))), away @ sample.signals
 
 
 def measure(sample: Sequence[Sample], weights: Values) -> dict[str, float]:
@@ -222,7 +183,7 @@ def measure(sample: Sequence[Sample], weights: Values) -> dict[str, float]:
 
 
 def _ranked(sample: Sample, weights: Values) -> list[frozenset[str]]:
-    scores, _, _ = score(sample, weights)
+    scores = sample.signals @ weights
     best: dict[int, frozenset[str]] = {}
     order: list[int] = np.lexsort((sample.chunk_ids, -scores)).tolist()
     for row in order:
@@ -233,14 +194,14 @@ def _ranked(sample: Sample, weights: Values) -> list[frozenset[str]]:
 def shipped() -> Values:
     """Return the weights of profile `balanced`, in the order of NAMES."""
     routes = [BALANCED.weights[route] for route in USED]
-    others = [getattr(BALANCED, CONSTANTS[name]) for name in (*SHARED, *LATE, "neighbour")]
+    others = [getattr(BALANCED, CONSTANTS[name]) for name in SIGNALS]
     return np.array([*routes, *others], dtype=np.float64)
 
 
 def fit(kinds: Sequence[Sequence[Sample]], penalty: float) -> Values:
     """Return the weights of the least loss."""
     start = shipped()
-    bounds = [BOUNDS.get(name, (0.0, 5.0)) for name in NAMES]
+    bounds = [(0.0, LARGEST)] * len(NAMES)
     minimize: Any = optimize.minimize  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     found = minimize(
         loss, start, args=(kinds, start, penalty), jac=True, method="L-BFGS-B", bounds=bounds
@@ -262,10 +223,9 @@ def climb(kinds: Sequence[Sequence[Sample]], start: Values, seed: int) -> Values
     while step.max() > 0.03:
         places: list[int] = draw.permutation(len(weights)).tolist()
         for place in places:
-            low, high = BOUNDS.get(NAMES[place], (0.0, 5.0))
             for sign in (1, -1):
                 moved = weights.copy()
-                moved[place] = min(max(moved.item(place) + sign * step.item(place), low), high)
+                moved[place] = min(max(moved.item(place) + sign * step.item(place), 0.0), LARGEST)
                 if (value := worth(moved)) > best:
                     weights, best = moved, value
                     break

@@ -70,9 +70,6 @@ def recall(
             help="Let take part what superseded a candidate, as most searches do.",
         ),
     ] = False,
-    names: Annotated[
-        bool, typer.Option("--names", help="Return the names that each candidate mentions.")
-    ] = False,
     rarest: Annotated[
         bool, typer.Option("--rarest", help="Look for the rarest words of a long question alone.")
     ] = False,
@@ -132,7 +129,6 @@ def recall(
         worded=worded,
         tokens=tokens,
         superseding=superseding,
-        names=names,
         rarest=rarest,
         windows=windows,
         turns_only=turns_only,

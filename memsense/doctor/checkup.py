@@ -28,8 +28,8 @@ from memsense.search.profiles import ROUTES, Profile
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, query_values, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
-from memsense.search.settings import default_profile, tuned_profile
-from memsense.store.scopes import find_namespace, find_tenant
+from memsense.search.settings import REMOVED, default_profile, tuned_profile
+from memsense.store.scopes import Namespace, find_namespace, find_tenant
 from memsense.text.scripts import segment_scripts
 
 
@@ -99,6 +99,7 @@ def _examine_contents(
             if ranking is None and tenant_id is not None:
                 namespace = find_namespace(connection, tenant_id, settings.namespace)
                 if namespace is not None:
+                    findings += _examine_settings(namespace)
                     ranking = tuned_profile(namespace, settings.profile)
             ranking = ranking or default_profile(None, settings.profile)
         except ConfigurationError as error:
@@ -112,6 +113,17 @@ def _examine_contents(
         return [*findings, *_examine_recall(connection, ranking, standing)]
 
     yield from run_read(pool, examine)
+
+
+def _examine_settings(namespace: Namespace) -> Iterator[Finding]:
+    if ignored := sorted(REMOVED & namespace.settings.keys()):
+        yield Finding(
+            check="settings",
+            severity="warning",
+            text=f"settings of namespace {namespace.name!r} do nothing, because this version has no"
+            f" such constants: {', '.join(ignored)}",
+            remedy=f"run 'memsense settings reset {' '.join(ignored)}'",
+        )
 
 
 def _examine_recall(

@@ -192,6 +192,8 @@ class Explanation(_MadeLater):
         part: Part of a long exchange, None for a whole one.
         matches: Word matches behind the term `tokens`; empty if tokens were not compared.
         sides: The similarity by side; None if tokens were not compared.
+        coverage: Value of the term `coverage`, also where its weight is 0.
+        similarity: Value of the term `similarity`, also where its weight is 0.
     """
 
     chunk_id: int
@@ -207,6 +209,8 @@ class Explanation(_MadeLater):
     part: ExchangePart | None = None
     matches: Sequence[WordMatch] = ()
     sides: SideValues | None = None
+    coverage: float = 0.0
+    similarity: float = 0.0
 
     if not TYPE_CHECKING:  # a checker would take any name for a field
 

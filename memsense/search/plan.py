@@ -161,7 +161,8 @@ def prepare_search(
         tenant_id=plan.tenant_id,
         namespace=plan.namespace,
         user_id=request.user_id,
-        granularities=choose_granularities(plan, scope_state),
+        # Session chunks are read only if they may be returned.
+        granularities=("turn", "session") if plan.granularity == "session" else ("turn",),
         model_id=model.model_id if model else None,
         query_vector=vectors[0] if vectors else None,
         window_vectors=vectors[1:],
@@ -175,8 +176,6 @@ def prepare_search(
         # Of optional routes no past is kept.
         optional={} if request.as_of else ask_optional(question.text, profile),
         wording=choose_wording(question, profile),
-        # Only with the terms that compare tokens: without them it would outweigh the words.
-        names=tokens is not None and question.asks_name and profile.asked_name_weight != 0,
         may_have_expired=may_have_expired(plan, scope_state),
         timeout=plan.recall_timeout,
         as_of=request.as_of,
@@ -211,13 +210,6 @@ def choose_wording(question: Question, profile: Profile) -> Wording:
         required=question.quoted if profile.quoted == "must" else (),
         identifiers=question.identifiers if profile.identifier_boost else (),
     )
-
-
-def choose_granularities(plan: SearchPlan, scope_state: KnownScope | None) -> Sequence[Granularity]:
-    """Return what recall reads: session chunks only if they are returned or add to a score."""
-    has_sessions = scope_state is None or scope_state.has_sessions
-    adds_to_scores = plan.profile.session_weight > 0 and has_sessions
-    return ("turn", "session") if plan.granularity == "session" or adds_to_scores else ("turn",)
 
 
 def may_have_expired(plan: SearchPlan, scope_state: KnownScope | None) -> bool:
@@ -259,6 +251,5 @@ def has_same_plan(plan: SearchPlan, before: KnownScope, after: KnownScope) -> bo
         # Leaving out what has expired costs time and changes nothing if nothing has.
         may_have_expired(plan, before) >= after.has_lapsed
         and may_return_sessions(plan, before) == may_return_sessions(plan, after)
-        and choose_granularities(plan, before) == choose_granularities(plan, after)
         and analyse(plan, before) == analyse(plan, after)
     )

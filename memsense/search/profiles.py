@@ -34,9 +34,7 @@ LARGEST_WEIGHT = 5.0
 
 TOKEN_WEIGHTS = (
     "tokens_weight",
-    "tokens_near_weight",
     "tokens_speaker_weight",
-    "tokens_other_weight",
     "tokens_around_weight",
     "tokens_session_weight",
     "tokens_whole_weight",
@@ -47,7 +45,6 @@ ALL_ALIKE: Mapping[str, float] = MappingProxyType(
     {
         "request_words": 1.0,
         "request_tokens": 1.0,
-        "request_neighbours": 1.0,
         "request_similarity": 0.0,
     }
 )
@@ -97,8 +94,6 @@ class Profile:
         turn_support_cap: Maximum of that support.
         second_turn_weight: Weight of the second exchange's rrf_score with "best_turns".
         session_chunk_weight: Weight of the session chunk's rrf_score with "best_turns".
-        session_weight: Weight of the session chunk's rrf_score in the
-            scores of the session's exchanges.
         mmr_lambda: Weight of relevance against redundancy in the choice of hits, 0 to 1.
         duplicate_threshold: Redundancy from which a candidate is a near-duplicate of a hit.
         duplicate_overlap: Share of common words that near-duplicates must have, 0 to 1; 0 compares
@@ -111,18 +106,11 @@ class Profile:
             largest one that the question allows.
         similarity_weight: Weight of half the cosine of the whole and
             half that of the nearer side.
-        speaker_bonus: Bonus on the cosine of a side whose speaker alone the question names, and
-            malus on the other side's.
-        event_weight: Weight of the event facet's cosine.
         date_weight: Weight of the nearness to dates that the question names.
-        neighbour_weight: Weight of the better neighbour's score.
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
-        tokens_near_weight: Weight of the same of the better neighbour.
-        tokens_speaker_weight: Weight of the same of the side whose speaker
-            alone the question names.
-        tokens_other_weight: Weight of the same of the other side then, -5
-            to 5.
+        tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
+            names, less that of the other side.
         tokens_around_weight: Weight of the same of the exchange and its
             neighbours together.
         tokens_session_weight: Weight of the same of all exchanges
@@ -134,11 +122,6 @@ class Profile:
         question_tokens: Maximum number of question tokens to compare, heaviest first.
         question_words: Maximum number of words of a question to search for, rarest first.
         question_windows: Maximum number of windows in which the model reads a long question.
-        asks_weight: Weight of the share of sentences that ask, -5 to 5.
-        asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
-            to 5.
-        when_time_weight: Weight of a word of time on the side of the
-            speaker that a question with "when" names.
         current_weight: Share of the way by which the statement that the question's tense asks for
             rises above another one about the same fact; 1 puts it just above.
         current_depth: Number of best candidates above which another one may rise.
@@ -159,7 +142,6 @@ class Profile:
         request_words: Share of the weights of words that counts for a request, a prompt that stored
             memories should shape rather than answer.
         request_tokens: Share of the weights of tokens that counts for a request.
-        request_neighbours: Share of the weight of neighbours that counts for a request.
         request_similarity: Weight added to `similarity_weight` for a request.
         reranker_weight: Weight of an optional reranker's score.
         reranker_depth: Number of best entries that the reranker reads.
@@ -207,7 +189,6 @@ class Profile:
     turn_support_cap: float = 0.12
     second_turn_weight: float = 0.0
     session_chunk_weight: float = 0.0
-    session_weight: float = 0.0
     mmr_lambda: float = 0.78
     duplicate_threshold: float = 0.94
     duplicate_overlap: float = 0.0
@@ -217,14 +198,9 @@ class Profile:
     rrf_weight: float = 1.0
     coverage_weight: float = 0.0
     similarity_weight: float = 0.0
-    speaker_bonus: float = 0.0
-    event_weight: float = 0.0
     date_weight: float = 0.0
-    neighbour_weight: float = 0.0
     tokens_weight: float = 0.0
-    tokens_near_weight: float = 0.0
     tokens_speaker_weight: float = 0.0
-    tokens_other_weight: float = 0.0
     tokens_around_weight: float = 0.0
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
@@ -232,9 +208,6 @@ class Profile:
     question_tokens: int = 1000
     question_words: int = 1000
     question_windows: int = 1
-    asks_weight: float = 0.0
-    asked_name_weight: float = 0.0
-    when_time_weight: float = 0.0
     current_weight: float = 0.0
     current_depth: int = 2
     current_pool: int = 15
@@ -248,7 +221,6 @@ class Profile:
     asker_known: bool = False
     request_words: float = 1.0
     request_tokens: float = 1.0
-    request_neighbours: float = 1.0
     request_similarity: float = 0.0
     reranker_weight: float = 1.0
     reranker_depth: int = 20
@@ -303,13 +275,9 @@ class Profile:
         """
         used = (
             self.tokens_weight,
-            self.tokens_near_weight,
             self.tokens_speaker_weight,
-            self.tokens_other_weight,
             self.tokens_around_weight,
             self.tokens_session_weight if sessions else self.tokens_whole_weight,
-            self.asks_weight,
-            self.when_time_weight,
             self.current_weight,
         )
         if not any(used):
@@ -379,10 +347,8 @@ class Profile:
         weights = ("lexical", "coverage_weight")
         values = self.constants()
         changes: dict[str, object] = {name: words * values[name] for name in weights}
-        # A name that is asked for would outweigh the words, if tokens don't count.
-        for name in (*TOKEN_WEIGHTS, "asked_name_weight"):
+        for name in TOKEN_WEIGHTS:
             changes[name] = tokens * values[name]
-        changes["neighbour_weight"] = reduced(self.request_neighbours) * self.neighbour_weight
         similarity = self.similarity_weight + share * self.request_similarity
         changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
         return self.override(**changes, **ALL_ALIKE)
@@ -426,7 +392,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("turn_support_cap", 0, 5),
     ("second_turn_weight", 0, 5),
     ("session_chunk_weight", 0, 5),
-    ("session_weight", 0, 5),
     ("mmr_lambda", 0, 1),
     ("duplicate_threshold", 0, 2),
     ("duplicate_overlap", 0, 1),
@@ -434,14 +399,9 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rrf_weight", 0, 5),
     ("coverage_weight", 0, 5),
     ("similarity_weight", 0, 5),
-    ("speaker_bonus", 0, 1),
-    ("event_weight", 0, 5),
     ("date_weight", 0, 5),
-    ("neighbour_weight", 0, 1),
     ("tokens_weight", 0, 5),
-    ("tokens_near_weight", 0, 5),
     ("tokens_speaker_weight", 0, 5),
-    ("tokens_other_weight", -5, 5),
     ("tokens_around_weight", 0, 5),
     ("tokens_session_weight", 0, 5),
     ("tokens_whole_weight", 0, 5),
@@ -449,9 +409,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("question_tokens", 1, 1000),
     ("question_words", 1, 1000),
     ("question_windows", 1, 4),
-    ("asks_weight", -5, 5),
-    ("asked_name_weight", -5, 5),
-    ("when_time_weight", -5, 5),
     ("current_weight", 0, 1),
     ("current_depth", 1, 100),
     ("current_pool", 2, 1000),
@@ -464,7 +421,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("words_alone_coverage", 0.01, 1),
     ("request_words", 0, 1),
     ("request_tokens", 0, 1),
-    ("request_neighbours", 0, 1),
     ("request_similarity", 0, 5),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
@@ -511,17 +467,10 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
     return {route: float(weights.get(route, 0.0)) for route in ROUTES}
 
 
-# The default. Its weights were fitted on LoCoMo 0-4 and BEAM 1-10 together by
-# benchmarks/fits/tune_profile.py on 2026-11-24, and rounded; docs/how/constants.md has the figures.
+# The default: the only place of its weights. docs/how/constants.md says how they were found.
 BALANCED = Profile(
     name="balanced",
-    weights={
-        "vec_full": 1.1,
-        "vec_user": 0.67,
-        "vec_assistant": 0.15,
-        "lexical": 2.1,
-        "facet_events": 0.47,
-    },
+    weights={"vec_full": 0.9, "vec_user": 0.67, "lexical": 2.6},
     candidate_factor=2,
     least_candidates=100,
     route_factor=1,
@@ -529,46 +478,37 @@ BALANCED = Profile(
     session_depth=2,
     session_scoring="best_turns",
     names_removed=True,
-    coverage_weight=0.15,
-    similarity_weight=0.05,
-    speaker_bonus=0.4,
     date_weight=0.5,
-    neighbour_weight=0.07,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,
     tokens_weight=0.79,
-    tokens_near_weight=0.05,
-    tokens_speaker_weight=0.23,
-    tokens_other_weight=-0.27,
+    tokens_speaker_weight=0.35,
     tokens_around_weight=0.56,
     tokens_session_weight=1.5,
-    tokens_whole_weight=0.6,
-    asked_name_weight=0.08,
-    when_time_weight=0.18,
+    tokens_whole_weight=0.5,
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,
     question_tokens=64,
     question_words=32,
     question_windows=4,
-    request_words=0.5,
+    request_words=0.6,
     request_tokens=0.0,
-    request_neighbours=0.0,
     request_similarity=1.0,
 )
 
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.
 CALIBRATED = BALANCED.override(
     name="calibrated",
+    vec_assistant=0.15,  # similarity reads its cosines
     rrf_weight=0.0,
     coverage_weight=1.25,
     similarity_weight=1.0,
-    speaker_bonus=0.1,
     date_weight=0.5,
 )
 
-# Twice the weight of balanced for what reads meaning, half of it for what reads words.
+# More weight than balanced for what reads meaning, less for what reads words.
 VECTOR_HEAVY = BALANCED.override(
     name="vector_heavy",
     vec_full=2.2,
@@ -605,10 +545,7 @@ LEXICAL = BALANCED.override(
     name="lexical",
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
-    event_weight=0.0,
     **dict.fromkeys(TOKEN_WEIGHTS, 0.0),
-    asks_weight=0.0,
-    when_time_weight=0.0,
     current_weight=0.0,
     **ALL_ALIKE,
 )

@@ -130,8 +130,6 @@ def _rank(  # noqa: PLR0917 (one caller)
     started = time.perf_counter()
     plan, profile = prepared.plan, prepared.recall_request.profile
     sessions = returns_sessions(plan, state)
-    if not sessions:
-        candidates = candidates.without_sessions()
 
     def fetch_candidates(near_duplicates: Candidates) -> Mapping[int, str]:
         scope_ids = np.unique(near_duplicates.scope_ids).tolist()

@@ -36,6 +36,22 @@ NAMESPACE_DEFAULTS: Mapping[str, str | int] = {
 SETTING_NAMES: tuple[str, ...] = ("profile", *NAMESPACE_DEFAULTS, *TUNABLE)
 """The names of all settings."""
 
+REMOVED: frozenset[str] = frozenset(
+    {
+        "asked_name_weight",
+        "asks_weight",
+        "event_weight",
+        "neighbour_weight",
+        "request_neighbours",
+        "session_weight",
+        "speaker_bonus",
+        "tokens_near_weight",
+        "tokens_other_weight",
+        "when_time_weight",
+    }
+)
+"""Constants of earlier versions. A namespace may still have settings of them, which do nothing."""
+
 TTL = "ttl"
 """Name of the setting with the rules by which memories expire; `memory.ttl` changes it."""
 
@@ -102,7 +118,8 @@ def default_profile(namespace: Namespace | None, name: str) -> Profile:
 def tuned_profile(namespace: Namespace, default: str) -> Profile:
     """Return the profile set in the database, else `default`, with the constants set on top.
 
-    Raises ConfigurationError for settings that another version of memsense has made, and for an
+    Constants that left memsense are ignored; `memsense doctor` names them. Raises
+    ConfigurationError for other settings that another version of memsense has made, and for an
     unknown default.
     """
     name = namespace.settings.get("profile")
@@ -120,7 +137,7 @@ def _constants(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in settings.items()
-        if name not in ("profile", TTL) and name not in NAMESPACE_DEFAULTS
+        if name not in ("profile", TTL) and name not in NAMESPACE_DEFAULTS and name not in REMOVED
     }
 
 
@@ -202,11 +219,14 @@ def plan_import(
     """Return the changes that import another namespace's settings, and the names left out.
 
     A name is left out if this namespace has set something else or has another profile of that
-    name. Raises ConfigurationError for settings that this version doesn't know.
+    name, and if it is one of `REMOVED`. Raises ConfigurationError for other settings that this
+    version doesn't know.
     """
     imported = {name: _read_imported(name, constants) for name, constants in profiles.items()}
     existing = [name for name in imported if name in PROFILES or name in namespace.profiles]
     left = [n for n in existing if namespace.profiles.get(n) != imported[n].as_dict()]
+    left += sorted(REMOVED & settings.keys())
+    settings = {name: value for name, value in settings.items() if name not in REMOVED}
     changes = [
         Change(kind="profile", name=name, before=None, after=profile.as_dict())
         for name, profile in imported.items()
@@ -288,7 +308,9 @@ def describe_settings(
     ]
     settings = {setting.name: setting for setting in defaults}
     for row in stored:
-        if row.name != TTL and (origin != "argument" or row.name in NAMESPACE_DEFAULTS):
+        if row.name == TTL or row.name in REMOVED:
+            continue
+        if origin != "argument" or row.name in NAMESPACE_DEFAULTS:
             settings[row.name] = Setting(
                 name=row.name,
                 value=row.value,

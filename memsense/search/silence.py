@@ -193,18 +193,13 @@ def judge_features(
         question: Analysis of the question, as results have it.
     """
     first, prompt = hits[:HITS], prompt.replace(_APOSTROPHE, "'")
-
-    def largest(name: str) -> float:
-        values = [term.value for it in first for term in it.explain.terms if term.name == name]
-        return max(values, default=0.0)
-
     words = {word.removesuffix("'s") for word in _WORD.findall(prompt.casefold())}
     users = {it.user_id.casefold() for it in first}
     asks = bool(_ASKS.search(prompt)) and bool(_PERSONAL.search(_ADVICE.sub(" ", prompt)))
     proper = {name.removesuffix("'s") for name in _PROPER.findall(prompt)}
     features = {
         "bias": 1.0,
-        "coverage": largest("coverage"),
+        "coverage": max((it.explain.coverage for it in first), default=0.0),
         "words": math.log1p(min(len(_WORD.findall(prompt)), MOST_WORDS)),
         "names": float(bool(question.get("names")) or not words.isdisjoint(users)),
         "personal": float(asks),
@@ -216,7 +211,7 @@ def judge_features(
         features["tokens"] = max(
             sum(match.share * match.similarity for match in matches) for matches in compared
         )
-        features["similarity"] = largest("similarity")
+        features["similarity"] = max(it.explain.similarity for it in first)
         features["met"] = max(
             sum(match.share for match in matches if match.similarity > MET) for matches in compared
         )

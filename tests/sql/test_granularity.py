@@ -261,22 +261,6 @@ def test_forgotten_exchanges_are_in_no_session_chunk_made_later(memory: MemSense
     assert memory.indexes.make_sessions() == 0
 
 
-def test_a_sessions_opinion_is_a_term_where_session_chunks_are_stored(memory: MemSense) -> None:
-    memory.add(chat(60), user_id="ines", session_id="chat", mode="hybrid")
-    memory.add(turn(1), user_id="ines", session_id="other")
-    memory.search("tea", user_id="ines", granularity="session")
-    profile = BALANCED.override(name="told", session_weight=0.5)
-    hits = memory.search(f"{QUESTION} tea", user_id="ines", profile=profile)
-    assert {hit.chunk.granularity for hit in hits} == {"turn"}
-    for hit in hits:
-        assert hit.score == pytest.approx(sum(v for _, v in hit.explain.parts()), abs=1e-9)
-        names = [term.name for term in hit.explain.terms]
-        assert ("session" in names) == (hit.session_id == "chat")
-    [whole] = memory.recent(user_id="ines", granularity="session", limit=1)
-    verdict = memory.why_not("tea", whole.chunk_id, user_id="ines", profile=profile)
-    assert verdict.step == "scope"
-
-
 def test_a_trace_of_a_version_that_had_auto_is_replayed_as_it_was(
     memory: MemSense, database_url: str
 ) -> None:

@@ -51,7 +51,6 @@ FLAGS = (
     "one_list",
     "all_sessions",
     "superseding",
-    "names",
     "rarest",
     "is_past",
 )
@@ -72,7 +71,6 @@ SHOWN = {
     "least": Shape(turns_only=True, hides_expired=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
     "superseding": Shape(tokens=True, superseding=True),
-    "names": Shape(names=True, turns_only=True),
     "long": Shape(rarest=True, windows=2),
     "long_indexed": Shape(whose=INDEXED, rarest=True, windows=2, silent=SILENT[1]),
     "lookups": Shape(

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from traced import fill, random_searches
 
 from memsense import MemSense
@@ -50,6 +52,22 @@ def test_changes_of_a_replay_are_named_and_explain_the_score(memory: MemSense) -
         change = move.new_score - move.old_score
         assert sum(move.changes.values()) == pytest.approx(change, abs=1e-9)
         assert "lexical -" in move.why
+
+
+def test_a_trace_with_a_constant_that_left_memsense_is_shown_and_replayed(
+    memory: MemSense, database_url: str
+) -> None:
+    fill(memory)
+    result = memory.search("apple river tea garden", user_id="ada", trace=True)
+    memory.traces.flush()
+    with psycopg.connect(database_url) as conn:
+        older = Jsonb({"neighbour_weight": 0.07, "request_neighbours": 0.0})
+        conn.execute("UPDATE memsense.traces SET profile = profile || %s", [older])
+    trace = memory.traces.get(result.trace_id or "")
+    assert trace.profile["neighbour_weight"] == 0.07
+    replayed = memory.traces.replay(trace.trace_id)
+    assert replayed.is_unchanged
+    assert replayed.changed == {}
 
 
 def test_another_profile_replaces_all_constants(memory: MemSense) -> None:

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from embedders import BrokenEmbedder, HashingEmbedder, Vectors
 from plans import explain_recall, walk
+from psycopg.types.json import Jsonb
 from test_searching import besides_texts, recorded_statements
 from traced import fill
 
@@ -25,6 +26,7 @@ from memsense.doctor.findings import Finding
 from memsense.errors import ConfigurationError, ConflictError, InvalidInputError, NotFoundError
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, VECTOR_ROUTES, read_profile
 from memsense.search.recall.run import RecallRequest
+from memsense.search.settings import REMOVED, SETTING_NAMES
 
 OpenMemory = Callable[..., MemSense]
 
@@ -234,7 +236,7 @@ def test_overrides_change_one_search_whatever_profile_it_has(filled: MemSense) -
         ({"lexical": True}, "weight of lexical"),
         (
             {"lexcal": 1},
-            "no constant or route named lexcal; known: asked_name_weight, asker_known, .*lexical",
+            "no constant or route named lexcal; known: asker_known, b, .*lexical",
         ),
         ({"name": "x"}, "no constant or route named name"),
         ({"candidate_factor": 2.5}, "candidate_factor must be a whole number"),
@@ -442,6 +444,42 @@ def test_a_setting_of_another_version_is_said_to_be_unusable_with_the_remedy(
     memory.settings.reset("tomorrow")
     assert memory.search(QUESTION, all_users=True)
     assert [item for item in examine(database_url) if item.check == "settings"] == []
+
+
+def test_constants_that_left_memsense_change_no_search_and_the_doctor_names_them(
+    filled: MemSense, open_memory: OpenMemory, database_url: str
+) -> None:
+    filled.profiles.create("mine", base="memsense", rrf_k=7.0)
+    filled.settings.set(profile="mine", lexical=1.5)
+    with psycopg.connect(database_url) as conn:
+        conn.execute(
+            "INSERT INTO memsense.settings (tenant_id, namespace_id, name, value, changed_by)"
+            " SELECT tenant_id, namespace_id, unnest(%s::text[]), '0.5', 'ada'"
+            " FROM memsense.namespaces",
+            [["neighbour_weight", "speaker_bonus"]],
+        )
+        conn.execute(
+            "UPDATE memsense.profiles SET constants = constants || %s",
+            [Jsonb({"asks_weight": -0.3})],
+        )
+    memory = open_memory()
+    ranked = in_use(memory)
+    assert (ranked.rrf_k, ranked.weights["lexical"]) == (7.0, 1.5)
+    assert memory.profiles.get("mine") == PROFILES["memsense"].override(name="mine", rrf_k=7.0)
+    assert "neighbour_weight" not in {item.name for item in memory.settings.show().settings}
+    [finding] = [item for item in examine(database_url) if item.check == "settings"]
+    assert finding.severity == "warning"
+    assert "neighbour_weight, speaker_bonus" in finding.text
+    assert finding.remedy == "run 'memsense settings reset neighbour_weight speaker_bonus'"
+    with pytest.raises(ConfigurationError, match="no setting named neighbour_weight"):
+        memory.settings.set(neighbour_weight=0.5)
+    memory.settings.reset("neighbour_weight", "speaker_bonus")
+    assert [item for item in examine(database_url) if item.check == "settings"] == []
+    assert in_use(memory) == ranked
+
+
+def test_no_constant_in_use_counts_as_one_that_left_memsense() -> None:
+    assert not REMOVED & set(SETTING_NAMES)
 
 
 def examine(url: str) -> Sequence[Finding]:

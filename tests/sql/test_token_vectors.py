@@ -146,12 +146,9 @@ def test_a_store_without_tokens_is_filled_as_it_would_have_been_written(
     assert memory.indexes.fill_tokens() == 0
 
 
-PLAIN: dict[str, object] = dict.fromkeys(
-    (*TOKEN_WEIGHTS, "asks_weight", "when_time_weight", "current_weight"), 0.0
-)
+PLAIN: dict[str, object] = dict.fromkeys((*TOKEN_WEIGHTS, "current_weight"), 0.0)
 TOKENS: dict[str, object] = {
     "tokens_weight": 1.0,
-    "tokens_near_weight": 0.5,
     "tokens_around_weight": 0.4,
     "tokens_session_weight": 0.3,
     "tokens_whole_weight": 0.2,
@@ -220,9 +217,7 @@ def hit_as_json(result: SearchResult) -> Any:
 def test_weights_of_zero_ask_for_no_tokens(memory: MemSense) -> None:
     filled(memory)
     result = memory.search("word7 tea", user_id="ada", overrides=PLAIN, granularity="turn")
-    assert not {"tokens", "tokens_near", "tokens_around", "tokens_session", "asks"} & set(
-        terms_of(result[0])
-    )
+    assert not {"tokens", "tokens_around", "tokens_session"} & set(terms_of(result[0]))
     assert list(result[0].explain.matches) == []
 
 
@@ -281,7 +276,7 @@ def test_why_not_traces_and_replays_know_the_terms(memory: MemSense) -> None:
     assert verdict.step in ("mmr", "outranked", "duplicate")
     assert result.trace_id is not None
     trace = memory.traces.get(result.trace_id)
-    assert {"tokens", "tokens_near"} <= set(trace.hits()[0].terms)
+    assert {"tokens", "tokens_around"} <= set(trace.hits()[0].terms)
     assert memory.traces.replay(result.trace_id).is_unchanged
 
 

@@ -294,6 +294,18 @@ def test_an_import_changes_no_search_of_existing_users_unless_requested(
     assert other.settings.show()["rrf_k"].value == 30
 
 
+def test_settings_of_constants_that_left_memsense_are_left_out_of_an_import(
+    open_memory: OpenMemory,
+) -> None:
+    memory, other = open_memory(), open_memory(namespace="other")
+    fill(memory, "turn")
+    header, *lines = export_text(memory).splitlines(keepends=True)
+    settings = {"rrf_k": 20, "speaker_bonus": 0.4}
+    text = json.dumps({**json.loads(header), "settings": settings}) + "\n" + "".join(lines)
+    done = other.import_from(io.StringIO(text))
+    assert (done.settings_taken, done.settings_left) == (["rrf_k"], ["speaker_bonus"])
+
+
 def test_an_export_of_the_first_version_is_read(open_memory: OpenMemory) -> None:
     memory, other = open_memory(), open_memory(namespace="other")
     fill(memory)

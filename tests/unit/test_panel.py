@@ -355,7 +355,7 @@ def test_added_characters_count_silence() -> None:
 def test_each_route_and_term_in_use_is_left_out_once() -> None:
     balanced = PROFILES["balanced"]
     variants = leave_out(balanced)
-    assert {"vec_full", "lexical", "tokens", "tokens_weight", "neighbours"} <= variants.keys()
+    assert {"vec_full", "lexical", "tokens", "tokens_weight", "tokens_around"} <= variants.keys()
     assert all(variant != balanced for variant in variants.values())
     constants = [json.dumps(variant.as_dict()) for variant in variants.values()]
     assert len(set(constants)) == len(constants)

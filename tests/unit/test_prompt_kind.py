@@ -107,10 +107,8 @@ def test_a_question_is_ranked_by_the_profile_as_it_is() -> None:
     assert differing == {name for name in BALANCED.constants() if name.startswith("request_")}
 
 
-def test_a_request_changes_words_tokens_neighbours_and_similarity() -> None:
-    profile = BALANCED.override(
-        request_words=0.25, request_tokens=0.5, request_neighbours=0.0, request_similarity=0.8
-    )
+def test_a_request_changes_words_tokens_and_similarity() -> None:
+    profile = BALANCED.override(request_words=0.25, request_tokens=0.5, request_similarity=0.8)
     for share in (0.5, 1.0):
         ranked = profile.for_request(share)
         assert ranked.name == "balanced"
@@ -120,12 +118,8 @@ def test_a_request_changes_words_tokens_neighbours_and_similarity() -> None:
         for name in TOKEN_WEIGHTS:
             halved = (1 - 0.5 * share) * getattr(profile, name)
             assert getattr(ranked, name) == pytest.approx(halved)
-        assert ranked.neighbour_weight == pytest.approx((1 - share) * profile.neighbour_weight)
         similarity = profile.similarity_weight + 0.8 * share
         assert ranked.similarity_weight == pytest.approx(similarity)
-        assert ranked.asked_name_weight == pytest.approx(
-            (1 - 0.5 * share) * profile.asked_name_weight
-        )
         # Its constants are those in force: a replay of them changes nothing more.
         assert ranked.for_request(1.0).constants() == ranked.constants()
 

@@ -213,23 +213,3 @@ def test_a_question_in_another_language_has_no_english_dates() -> None:
     text = "Est-ce que 2023-05-07 va bien?"
     assert len(analyse_question(text).dates) == 1
     assert analyse_question(text, language="french").dates == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Who is my physio?", True),
-        ("What's the name of the user's dog?", True),
-        ("Where does she live?", True),
-        ("Which school will my daughter go to?", True),
-        ("How much coffee do I drink?", False),
-        ("Which tea do I like?", False),
-        ("When did I move?", False),
-    ],
-)
-def test_a_question_asks_for_a_name_or_does_not(text: str, expected: bool) -> None:
-    assert analyse_question(text).asks_name is expected
-
-
-def test_of_another_language_no_question_is_known_to_ask_for_a_name() -> None:
-    assert not analyse_question("Wer ist who?", language="german").asks_name

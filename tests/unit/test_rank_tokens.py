@@ -30,10 +30,7 @@ QUESTION = Question(text="When did Ann see it?", search_text="see it", named_spe
 TOKENS = Profile(
     name="tokens",
     tokens_weight=1.5,
-    tokens_near_weight=0.7,
     tokens_session_weight=0.4,
-    asks_weight=-0.3,
-    when_time_weight=0.2,
 )
 
 
@@ -188,17 +185,6 @@ def test_sides_are_the_same_mean_over_the_tokens_of_one_side(sizes: list[tuple[i
                 assert value is None
 
 
-def test_the_better_neighbour_s_value_counts_as_tokens_near() -> None:
-    found = [candidate(0), candidate(1), candidate(2), candidate(3, session="other")]
-    terms = rank(found, tokens_of([[0], [1, 2], [2, 3], [4]], range(4)))
-    own = [value(terms, row, "tokens") for row in range(4)]
-    near = [value(terms, row, "tokens_near") for row in range(4)]
-    assert near[:3] == pytest.approx([own[1], max(own[0], own[2]), own[1]])
-    assert near[3] == pytest.approx(np.mean(own))
-    assert next(t.because for t in terms.of(0) if t.name == "tokens_near") == "next to chunk 101"
-    assert "next to" not in next(t.because for t in terms.of(3) if t.name == "tokens_near")
-
-
 def test_tokens_session_takes_the_nearest_token_of_the_whole_session() -> None:
     tokens = tokens_of([[0, 1], [2, 3], [4]], range(3))
     found = [candidate(0), candidate(5), candidate(2, session="other")]
@@ -253,60 +239,44 @@ def test_tokens_around_takes_the_nearest_token_of_the_exchange_and_its_neighbour
         assert value(terms, row, "tokens_around") == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_sides_of_the_speaker_who_is_named_are_terms() -> None:
-    sides = TOKENS.override(tokens_speaker_weight=0.5, tokens_other_weight=-0.25)
-    tokens = tokens_of([[0, 1, 2], [3, 4], [5, 6]], range(3), [2, 1, 2])
-    found = [candidate(0), candidate(1), candidate(2)]
+def test_the_named_speaker_s_side_counts_against_the_other_one() -> None:
+    profile = TOKENS.override(tokens_speaker_weight=0.5)
+    tokens = tokens_of([[0, 1, 2], [3, 4], [5, 6], [0, 1]], [0, 1, 3, 4], [2, 1, 2, 1])
+    found = [candidate(place) for place in range(5)]
     found[1] = replace(found[1], user_speaker="Cleo")
-    terms = rank(found, tokens, sides)  # the question names Ann
-    [first, second, third] = [tokens.of(row) for row in range(3)]
-    assert first is not None and second is not None and third is not None  # noqa: PT018
+    found[4] = replace(found[4], user_speaker="Bob", assistant_speaker="Ann")
+    terms = rank(found, tokens, profile)  # the question names Ann
+    signs = {row: item.signs for row in range(5) if (item := tokens.of(row)) is not None}
 
-    def expected(signs: np.ndarray) -> Any:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-        return pytest.approx(weigh(ask(), nearest(ask(), signs)), abs=1e-5)
+    def similarity(signs: np.ndarray) -> float:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+        return weigh(ask(), nearest(ask(), signs))
 
-    assert value(terms, 0, "tokens_speaker") == expected(first.signs[:2])
-    assert value(terms, 0, "tokens_other") == expected(first.signs[2:])
-    # Neither side is Ann's: both have the value of the whole.
-    assert value(terms, 1, "tokens_speaker") == expected(second.signs)
-    assert value(terms, 1, "tokens_other") == expected(second.signs)
+    def difference(named: float, other: float) -> Any:
+        return pytest.approx(named - other, abs=1e-5)
+
+    by_ann, by_bob = similarity(signs[0][:2]), similarity(signs[0][2:])
+    assert value(terms, 0, "tokens_speaker") == difference(by_ann, by_bob)
+    # Neither side is Ann's.
+    assert "tokens_speaker" not in [term.name for term in terms.of(1)]
     # A side without tokens has the least value of all sides.
-    assert value(terms, 2, "tokens_speaker") == expected(third.signs)
     compared = terms.compared
     assert compared is not None
     least = min(np.nanmin(compared.user_values), np.nanmin(compared.assistant_values))
-    assert value(terms, 2, "tokens_other") == pytest.approx(least)
-    other_weights = {term.name: term.weight for term in terms.of(0)}
-    assert (other_weights["tokens_speaker"], other_weights["tokens_other"]) == (0.5, -0.25)
+    assert value(terms, 3, "tokens_speaker") == difference(similarity(signs[3]), least)
+    # Ann is the assistant.
+    by_bob, by_ann = similarity(signs[4][:1]), similarity(signs[4][1:])
+    assert value(terms, 4, "tokens_speaker") == difference(by_ann, by_bob)
+    # The value of what is not compared is estimated as that of tokens is.
+    scores = np.array([item.rrf_score for item in found])  # what else there is, all have alike
+    known = [0, 1, 3, 4]
+    values = [0.0 if row == 1 else value(terms, row, "tokens_speaker") for row in known]
+    slope, start = np.polyfit(scores[known], values, 1)
+    expected = np.clip(start + slope * scores[2], min(values), max(values))
+    assert value(terms, 2, "tokens_speaker") == pytest.approx(expected)
+    assert {t.weight for t in terms.of(0) if t.name == "tokens_speaker"} == {0.5}
     for names in ((), ("Ann", "Bob")):
-        terms = rank(found, tokens, sides, question=replace(QUESTION, named_speakers=names))
-        assert not {"tokens_speaker", "tokens_other"} & {term.name for term in terms.of(0)}
-
-
-def test_asks_is_the_share_of_sentences_that_end_in_a_question_mark() -> None:
-    mark, stop = WORDS.index("?"), WORDS.index(".")
-    pieces = [[0, mark, 1, stop], [0, mark], [0, 1]]
-    terms = rank([candidate(place) for place in range(3)], tokens_of(pieces, range(3)))
-    assert [value(terms, 0, "asks"), value(terms, 1, "asks")] == [0.5, 1.0]
-    assert "asks" not in [term.name for term in terms.of(2)]
-
-
-def test_when_time_looks_at_the_side_of_the_speaker_who_is_named() -> None:
-    time = WORDS.index("yesterday")
-    pieces = [[time, 0, 1], [0, 1, time]]
-    tokens = tokens_of(pieces, range(2), [1, 1])
-    found = [candidate(0), candidate(1)]
-    named = [[term.name for term in rank(found, tokens).of(row)] for row in range(2)]
-    assert ["when_time" in names for names in named] == [True, False]
-    bob = replace(QUESTION, named_speakers=("Bob",))
-    named = [[t.name for t in rank(found, tokens, question=bob).of(row)] for row in range(2)]
-    assert ["when_time" in names for names in named] == [False, True]
-    for other in (
-        replace(QUESTION, named_speakers=("Ann", "Bob")),
-        replace(QUESTION, text="What did Ann see?"),
-    ):
-        terms = rank(found, tokens, question=other)
-        assert "when_time" not in [term.name for term in terms.of(0)]
+        terms = rank(found, tokens, profile, question=replace(QUESTION, named_speakers=names))
+        assert "tokens_speaker" not in {term.name for term in terms.of(0)}
 
 
 def test_the_similarity_of_uncompared_candidates_is_estimated_from_their_score() -> None:

@@ -257,6 +257,27 @@ def test_the_parts_add_up_in_every_shipped_profile(
         assert parts == pytest.approx(item.explanation.final_score, abs=1e-9)
 
 
+@given(st.sampled_from([0.0, 0.7]), st.sampled_from([0.0, 1.3]))
+def test_coverage_and_similarity_are_explained_even_if_they_are_no_terms(
+    coverage_weight: float, similarity_weight: float
+) -> None:
+    profile = PLAIN.override(coverage_weight=coverage_weight, similarity_weight=similarity_weight)
+    ranks = {ROUTES.index("vec_full"): 1, ROUTES.index("lexical"): 1}  # each scores 0.5
+    [ranked] = rank_candidates(
+        Candidates.of([make_candidate(1, ranks=ranks)]),
+        profile=profile,
+        question=QUESTION,
+        ceiling={"turn": 2.0},
+        top_k=1,
+        sessions=False,
+    ).chosen
+    explanation = ranked.explanation
+    assert (explanation.coverage, explanation.similarity) == (0.25, 0.25)
+    weighted = {"coverage": coverage_weight, "similarity": similarity_weight}
+    terms = {term.name for term in explanation.terms}
+    assert terms == {"memory_score", *(name for name, weight in weighted.items() if weight)}
+
+
 @settings(max_examples=60, deadline=None)
 @given(candidate_lists(), profiles(), st.booleans(), st.randoms())
 def test_the_order_of_the_candidates_does_not_matter(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from memsense.evaluation.context import read_unrelated
-from memsense.search.explanation import Explanation, Term, WordMatch
+from memsense.search.explanation import Explanation, WordMatch
 from memsense.search.silence import Judged, is_small_talk, judge
 
 EXPLAIN = Explanation(
@@ -63,13 +63,14 @@ def test_most_acknowledgements_of_the_unrelated_prompts_cost_no_search() -> None
 
 def hit(tokens: float, similarity: float, share: float, text: str = "") -> Judged:
     """Return a hit whose matches add up to a similarity of tokens; a request has no such term."""
-    terms = [Term(name="similarity", value=similarity, weight=1.0, contribution=similarity)]
     others = (tokens - 0.9 * share) / (1 - share)
     matches = [
         WordMatch(asked="dog", met="dog", similarity=0.9, share=share),
         WordMatch(asked="breed", met="walk", similarity=others, share=1 - share),
     ]
-    return Judged(explain=replace(EXPLAIN, terms=terms, matches=matches), text=text, user_id="ada")
+    return Judged(
+        explain=replace(EXPLAIN, similarity=similarity, matches=matches), text=text, user_id="ada"
+    )
 
 
 def test_the_chance_adds_up_from_its_terms() -> None:
@@ -96,8 +97,7 @@ def test_nearer_hits_names_and_personal_questions_raise_the_chance() -> None:
 
 def test_without_tokens_words_alone_decide() -> None:
     def lexical(coverage: float) -> Judged:
-        term = Term(name="coverage", value=coverage, weight=1.0, contribution=coverage)
-        return Judged(explain=replace(EXPLAIN, terms=[term]), text="")
+        return Judged(explain=replace(EXPLAIN, coverage=coverage), text="")
 
     chances = [judge("Which tea do I like best?", [lexical(it)], {}).chance for it in (0.0, 0.6)]
     assert chances[0] < chances[1]

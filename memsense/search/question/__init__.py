@@ -8,7 +8,7 @@ from datetime import datetime
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.calendar import DateRange, Span
 from memsense.search.question.dates import find_dates
-from memsense.search.question.names import asks_for_name, find_names, list_named, without_spans
+from memsense.search.question.names import find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.tense import Tense, find_tense
 from memsense.text.identifiers import as_lexemes, find_identifiers
@@ -83,8 +83,7 @@ class Question:
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
     mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
     versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
-    identifiers of a question count. `tense` is the time that it asks about, `asks_name` whether it
-    asks for a name.
+    identifiers of a question count. `tense` is the time that it asks about.
     """
 
     text: str
@@ -94,7 +93,6 @@ class Question:
     quoted: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
-    asks_name: bool = False
 
 
 def analyse_question(
@@ -142,7 +140,6 @@ def analyse_question(
         identifiers=find_identifiers(text),
         # Who names a date wants what was said then.
         tense=find_tense(text) if is_of_one and not dates else "",
-        asks_name=language == "english" and asks_for_name(search_text),
     )
 
 

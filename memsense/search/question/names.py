@@ -1,4 +1,4 @@
-"""Names in a question: those of speakers, which are removed from it, and the name it asks for."""
+"""Names of speakers in a question, which are removed from it."""
 
 import re
 from bisect import bisect_left
@@ -16,11 +16,6 @@ Words = tuple[str, ...]
 
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019](?:s|S)?(?!\w)")
-_ASKS_FOR_NAME = re.compile(
-    r"\b(?:who|whom|whose|where|names?|called)\b"
-    r"|\b(?:which|what) (?:city|country|town|place|state|school|restaurant|street|company)\b",
-    re.IGNORECASE,
-)
 _SENTENCE_START = re.compile(rf"(?:^|[.!?:;\n])[\s\"'“\u2018(]{{0,{BEFORE}}}$")
 
 
@@ -109,17 +104,6 @@ def without_spans(text: str, spans: Sequence[Span]) -> str:
         for word in _WORD.findall(rest)
     )
     return rest if is_useful else text
-
-
-def asks_for_name(text: str) -> bool:
-    """Return whether an English question asks for a name: of a person, an animal or a place.
-
-        asks_for_name("Who is my physio?")  # True
-
-    Args:
-        text: The question.
-    """
-    return bool(_ASKS_FOR_NAME.search(text))
 
 
 # The same speakers are looked for in every search of a memory.

@@ -80,6 +80,8 @@ class Ranked:
             profile=self.profile.name,
             matches=scored.matches,
             sides=scored.sides,
+            coverage=scored.coverage,
+            similarity=scored.similarity,
         )
 
 

@@ -1,9 +1,9 @@
 """The score phase: the terms that join the fused ranks in every candidate's score.
 
 Each term has a weight in the profile and a line in the explanation; a signal that finds nothing
-adds no term. Terms read raw scores, dates, speakers, wordings and neighbours. They also compare
-tokens: late interaction, the MaxSim of Khattab and Zaharia (ColBERT, 2020), over the embedder's
-token vectors, with a bit a dimension on the candidates' side.
+adds no term. Terms read raw scores, dates, speakers and wordings. They also compare tokens: late
+interaction, the MaxSim of Khattab and Zaharia (ColBERT, 2020), over the embedder's token vectors,
+with a bit a dimension on the candidates' side.
 """
 
 import re
@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsense.embed import QuestionTokens
 from memsense.search.explanation import SideValues, Term, WordMatch
-from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
+from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, date_proximity
 from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
@@ -46,24 +46,13 @@ _UNPACKED_ROWS = 512
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
 _SIGNS = 2 * _BITS.astype(np.float32) - 1
 
-QUESTION_MARKS = frozenset("?")
-SENTENCE_ENDS = frozenset("?!.")
 CLAUSE_ENDS = frozenset("?!.,;:")
 SHORTEST_CLAUSE = 5
 """Tokens of the shortest part of a message that is judged by itself."""
 
-TIME_WORDS = frozenset(
-    "yesterday today tomorrow tonight ago last next recently soon day days night morning afternoon "
-    "evening week weeks weekend month months year years summer winter spring autumn monday tuesday "
-    "wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december".split()
-)
-
 _VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 
 _EXPECTED = "not compared: estimated from its other terms"
-_NO_NEIGHBOUR = "no neighbour is a candidate: the mean of all candidates"
-_WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
 # It begins with a blank, not with the look-behind, which would be tried at every character.
 _IN_NUMBER = re.compile(r" ([.,:]) (?<=\d [.,:] )(?=\d)")
 
@@ -99,9 +88,15 @@ class Signal:
 
 
 class Scored(NamedTuple):
-    """A candidate's terms, in the order in which they are explained, and its compared tokens."""
+    """A candidate's terms, in the order in which they are explained, and what they read.
+
+    `coverage` and `similarity` decide whether a memory concerns a prompt, even if their weights
+    are 0.
+    """
 
     terms: tuple[Term, ...]
+    coverage: float
+    similarity: float
     matches: Sequence[WordMatch] = ()
     sides: SideValues | None = None
 
@@ -110,12 +105,15 @@ class Scored(NamedTuple):
 class ScoreTerms:
     """The terms that are added to the fused ranks of n candidates; `totals` (n,) are their sums.
 
+    `coverage` and `similarity` (n,) are the values of these terms, also where their weight is 0.
     `added` maps chunk ids to a further term, such as a reranker's; `compared` is the comparison of
     tokens behind the token terms, `current` that of statements about one fact.
     """
 
     signals: Sequence[Signal]
     totals: Values
+    coverage: Values
+    similarity: Values
     chunk_ids: Sequence[int]
     added: Mapping[int, Term]
     compared: "Comparison | None" = None
@@ -130,9 +128,13 @@ class ScoreTerms:
     def explain(self, row: int) -> Scored:
         """Return everything that the score phase knows of a candidate."""
         compared = self.compared
-        if compared is None:
-            return Scored(self.of(row))
-        return Scored(self.of(row), compared.matches(row), compared.sides(row))
+        return Scored(
+            terms=self.of(row),
+            coverage=self.coverage.item(row),
+            similarity=self.similarity.item(row),
+            matches=() if compared is None else compared.matches(row),
+            sides=None if compared is None else compared.sides(row),
+        )
 
 
 def score_terms(
@@ -151,43 +153,24 @@ def score_terms(
     the question's, if the candidates' are to be compared with them. `sessions` says that sessions
     are ranked.
     """
-    own = _own_signals(candidates, profile, question, ceiling)
+    # A share of the largest score, so that it means the same for every question.
+    coverage = _coverage(candidates, ceiling)
+    similarity = _similarity(candidates)
+    own = _own_signals(candidates, profile, question, coverage, similarity)
     memory = Signal(
         name="memory_score",
         weight=profile.memory_alpha,
         values=candidates.memory_scores,
         applies=np.ones(len(candidates), dtype=bool),
     )
-    contributions = [signal.contributions() for signal in own]
-    totals = sum(contributions, memory.contributions())
-    # A neighbour's score is that by the terms so far: its own neighbour does not count again.
-    neighbours: list[Signal] = []
-    line = _Line.of(candidates)
-    if profile.neighbour_weight and len(candidates):
-        scores = sum(contributions, profile.rrf_weight * candidates.rrf_scores)
-        better, beside = line.better_beside(scores)
-        better = np.maximum(better, 0.0)
-        neighbours = [
-            Signal(
-                name="neighbour",
-                weight=profile.neighbour_weight,
-                values=better,
-                applies=better > 0,
-                because=beside,
-            )
-        ]
-        totals = sum([signal.contributions() for signal in neighbours], totals)
+    totals = sum([signal.contributions() for signal in own], memory.contributions())
     # Tokens come last: the score by the other terms says what to expect of a candidate that was not
     # compared.
     compared, current, late = None, None, list[Signal]()
     if tokens is not None and candidates.tokens is not None and len(candidates.tokens.places):
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
-        late = _token_signals(
-            candidates, profile, question, compared, scores, line=line, sessions=sessions
-        )
-        if candidates.names:
-            late.append(_asked_name_signal(candidates, profile, question))
+        late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
         totals = sum([signal.contributions() for signal in late], totals)
         if profile.current_weight:
             # Last of all, since it compares what the candidates score by everything else.
@@ -205,7 +188,7 @@ def score_terms(
     if profile.words_alone_weight and not candidates.embedded.all():
         # After everything that compares candidates: no other score may depend on the rise.
         alone = _words_alone_signal(
-            candidates, profile, ceiling, profile.rrf_weight * candidates.rrf_scores + totals
+            candidates, profile, coverage, profile.rrf_weight * candidates.rrf_scores + totals
         )
         totals = totals + alone.contributions()
         late.append(alone)
@@ -213,33 +196,15 @@ def score_terms(
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
     return ScoreTerms(
-        signals=[memory, *own, *neighbours, *late],
+        signals=[memory, *own, *late],
         totals=totals,
+        coverage=coverage,
+        similarity=similarity,
         chunk_ids=chunk_ids,
         added=added,
         compared=compared,
         current=current,
     )
-
-
-def _asked_name_signal(candidates: Candidates, profile: Profile, question: Question) -> Signal:
-    """Return the signal of exchanges that mention a name, for a question that asks for one.
-
-    Neither the names in the question nor those of the speakers can be the answer.
-    """
-    text = question.search_text.lower()
-    speakers = {
-        label.lower()
-        for label in (*candidates.user_speakers, *candidates.assistant_speakers)
-        if label
-    }
-    values, because = np.zeros(len(candidates)), [""] * len(candidates)
-    for row, chunk_id in enumerate(candidates.chunk_ids.tolist()):
-        for name in candidates.names.get(chunk_id, ()):
-            if name.lower() not in text and name.lower() not in speakers:
-                values[row], because[row] = 1.0, f"the question asks for a name, such as {name}"
-                break
-    return _make_signal("asked_name", profile.asked_name_weight, values, because)
 
 
 def _current_signal(current: Current, profile: Profile, count: int) -> Signal:
@@ -251,7 +216,7 @@ def _current_signal(current: Current, profile: Profile, count: int) -> Signal:
 
 
 def _words_alone_signal(
-    candidates: Candidates, profile: Profile, ceiling: Mapping[str, float], scores: Values
+    candidates: Candidates, profile: Profile, coverage: Values, scores: Values
 ) -> Signal:
     """Return the signal that gives candidates without vectors the place that words give them.
 
@@ -262,7 +227,7 @@ def _words_alone_signal(
     values, because = np.zeros(len(candidates)), [""] * len(candidates)
     places = candidates.ranks[:, COLUMNS["lexical"]]
     waits = ~candidates.embedded & (places > 0)
-    strength = np.minimum(1.0, _coverage(candidates, ceiling) / profile.words_alone_coverage)
+    strength = np.minimum(1.0, coverage / profile.words_alone_coverage)
     is_session = candidates.is_session
     together = [np.ones(len(candidates), dtype=bool)]
     lists = [is_session, ~is_session] if profile.ranks == "apart" else together
@@ -293,59 +258,35 @@ def _make_signal(
 
 
 def _own_signals(
-    candidates: Candidates, profile: Profile, question: Question, ceiling: Mapping[str, float]
+    candidates: Candidates,
+    profile: Profile,
+    question: Question,
+    coverage: Values,
+    similarity: Values,
 ) -> list[Signal]:
     """Return the signals that look at each candidate by itself."""
-    # A share of the largest score, so that it means the same for every question.
-    coverage = _coverage(candidates, ceiling)
-    signals = [_make_signal("coverage", profile.coverage_weight, coverage)]
-    if profile.similarity_weight:
-        plain = _similarity(candidates)
-        signals.append(_make_signal("similarity", profile.similarity_weight, plain))
-        # Who asks about one speaker wants that speaker's words. Its gain is a term of its own.
-        if profile.speaker_bonus and len(question.named_speakers) == 1:
-            (name,) = question.named_speakers
-            pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
-            sides = [(user == name) - (assistant == name) for user, assistant in pairs]
-            bonus = profile.speaker_bonus * np.array(sides, dtype=float)
-            gain = _similarity(candidates, bonus) - plain
-            reason = f"the question names {name}"
-            signals.append(_make_signal("speaker", profile.similarity_weight, gain, reason))
-    if profile.event_weight:
-        events = np.maximum(candidates.scores[:, COLUMNS["facet_events"]], 0.0)
-        signals.append(_make_signal("event", profile.event_weight, events))
+    signals = [
+        _make_signal("coverage", profile.coverage_weight, coverage),
+        _make_signal("similarity", profile.similarity_weight, similarity),
+    ]
     if profile.date_weight and question.dates:
         near = [date_proximity(time, question.dates) for time in candidates.times]
         names = ", ".join([item.text for item in question.dates])
         values = np.array(near, dtype=float)
         reason = f"the question names {names}"
         signals.append(_make_signal("date", profile.date_weight, values, reason))
-    # A session's opinion of its exchanges: the score of its best session chunk.
-    if profile.session_weight and candidates.session_scores is not None:
-        values = candidates.session_scores
-        signals.append(_make_signal("session", profile.session_weight, values))
     if candidates.wordings:
         signals += _boosts(candidates, profile, question)
     return signals
 
 
-def _similarity(candidates: Candidates, user_bonus: Values | None = None) -> Values:
-    """Return half the cosine of the whole and half that of the nearer side, (n,), at least 0.
-
-    `user_bonus` is added to the cosine of the user side and subtracted from the assistant's.
-    """
-
-    def scores_of(route: Route, bonus: Values | None) -> Values:
-        scores = candidates.scores[:, COLUMNS[route]]
-        if bonus is None:
-            return scores
-        # A side that the route did not find has no cosine to add to.
-        return np.where(candidates.ranks[:, COLUMNS[route]] > 0, scores + bonus, 0.0)
-
-    user = scores_of("vec_user", user_bonus)
-    assistant = scores_of("vec_assistant", None if user_bonus is None else -user_bonus)
+def _similarity(candidates: Candidates) -> Values:
+    """Return half the cosine of the whole and half that of the nearer side, (n,), at least 0."""
+    full, user, assistant = (
+        candidates.scores[:, COLUMNS[route]] for route in ("vec_full", "vec_user", "vec_assistant")
+    )
     nearer = np.maximum(np.maximum(user, assistant), 0.0)
-    return np.maximum(0.5 * scores_of("vec_full", None) + 0.5 * nearer, 0.0)
+    return np.maximum(0.5 * full + 0.5 * nearer, 0.0)
 
 
 def _boosts(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
@@ -382,84 +323,6 @@ def _list_texts(texts: Sequence[str], places: Sequence[int]) -> str:
     return f"the text holds {', '.join([texts[place] for place in places])}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """n candidates in the order in which they were said.
-
-    `order` (n,) are their rows, `are_beside` (n - 1,) says whether each is next to the one before.
-    """
-
-    chunk_ids: NDArray[np.int64]
-    order: NDArray[np.int64]
-    are_beside: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, candidates: Candidates) -> Self:
-        sessions = np.array(candidates.session_numbers)
-        if candidates.is_session.any():
-            # A session chunk has no turn next to it: give each a session of its own.
-            own = np.arange(len(sessions), 2 * len(sessions))
-            sessions = np.where(candidates.is_session, own, sessions)
-        order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
-        sessions, ordinals = sessions[order], candidates.ordinals[order]
-        # Neighbours are parts of one exchange or of adjoining ones.
-        are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
-        return cls(candidates.chunk_ids, order, are_beside)
-
-    def better_beside(self, values: Values) -> tuple[Values, Sequence[str]]:
-        """Return the larger value of each candidate's two neighbours, (n,), and which one has it.
-
-        It is -inf for a candidate whose neighbours are no candidates.
-        """
-        before = values[self.order]
-        previous = np.full(len(before), -np.inf)
-        following = previous.copy()
-        np.copyto(previous[1:], before[:-1], where=self.are_beside)
-        np.copyto(following[:-1], before[1:], where=self.are_beside)
-        better = np.empty(len(before))
-        better[self.order] = np.maximum(previous, following)
-        is_alone = np.isinf(better)
-        reasons = _NeighbourReasons(self.chunk_ids, self.order, following > previous, is_alone)
-        return better, reasons
-
-    def best_around(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the largest of each candidate's and its neighbours' values, (n, columns)."""
-        own = values[self.order]
-        best = own.copy()
-        are_beside = self.are_beside[:, np.newaxis]
-        np.maximum(best[1:], own[:-1], out=best[1:], where=are_beside)
-        np.maximum(best[:-1], own[1:], out=best[:-1], where=are_beside)
-        around = np.empty_like(best)
-        around[self.order] = best
-        return around
-
-
-class _NeighbourReasons(Sequence[str]):
-    """The reason of each candidate's neighbour term, made when it is looked at."""
-
-    def __init__(
-        self,
-        chunk_ids: NDArray[np.int64],
-        order: NDArray[np.int64],
-        is_next: NDArray[np.bool_],
-        is_alone: NDArray[np.bool_],
-    ) -> None:
-        self._chunk_ids = chunk_ids
-        self._order = order
-        self._is_next = is_next
-        self._is_alone = is_alone
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def __getitem__(self, row: int) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if self._is_alone[row]:
-            return _NO_NEIGHBOUR
-        place = int(np.flatnonzero(self._order == row)[0])
-        other = self._order[place + 1 if self._is_next[place] else place - 1]
-        return f"next to chunk {self._chunk_ids[other]}"
-
-
 def _token_signals(
     candidates: Candidates,
     profile: Profile,
@@ -467,7 +330,6 @@ def _token_signals(
     compared: "Comparison",
     scores: Values,
     *,
-    line: "_Line",
     sessions: bool,
 ) -> list[Signal]:
     """Return the signals of every turn that come from tokens."""
@@ -487,25 +349,16 @@ def _token_signals(
 
     own = expected(compared.values)
     signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
-    if profile.tokens_near_weight:
-        near, beside = line.better_beside(own)
-        # A turn must neither rise nor fall because its neighbours are no candidates.
-        near[np.isinf(near)] = own[is_turn].mean()
-        signals.append(signal_of_turns("tokens_near", profile.tokens_near_weight, near, beside))
     # Who asks about one speaker wants that speaker's words, not the other's answer to them.
-    if len(question.named_speakers) == 1 and (
-        profile.tokens_speaker_weight or profile.tokens_other_weight
-    ):
+    if profile.tokens_speaker_weight and len(question.named_speakers) == 1:
         (name,) = question.named_speakers
         pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
         sides = np.array([(user == name) - (other == name) for user, other in pairs])
-        named, opposite = map(expected, compared.by_speaker(sides[compared.rows]))
-        weight, reason = profile.tokens_speaker_weight, f"the words of {name}"
-        signals.append(signal_of_turns("tokens_speaker", weight, named, reason))
-        weight, reason = profile.tokens_other_weight, f"the words next to those of {name}"
-        signals.append(signal_of_turns("tokens_other", weight, opposite, reason))
+        named, other = compared.by_speaker(sides[compared.rows])
+        weight, reason = profile.tokens_speaker_weight, f"the words of {name}, less the other's"
+        signals.append(signal_of_turns("tokens_speaker", weight, expected(named - other), reason))
     if profile.tokens_around_weight:
-        around = expected(compared.around(line))
+        around = expected(compared.around(candidates))
         weight = profile.tokens_around_weight
         signals.append(signal_of_turns("tokens_around", weight, around, reasons))
     weight = profile.tokens_session_weight if sessions else profile.tokens_whole_weight
@@ -513,24 +366,6 @@ def _token_signals(
         joined = own.copy()
         joined[compared.rows] = compared.of_sessions(np.array(candidates.session_numbers))
         signals.append(signal_of_turns("tokens_session", weight, joined))
-    if profile.asks_weight:
-        shares = compared.question_shares
-        asks = np.full(len(candidates), shares.mean())
-        asks[compared.rows] = shares
-        signals.append(signal_of_turns("asks", profile.asks_weight, asks, reasons))
-    # A question with "when" about one speaker is answered by a word of time on that speaker's side.
-    if (
-        profile.when_time_weight
-        and len(question.named_speakers) == 1
-        and _WHEN.search(question.text)
-    ):
-        (name,) = question.named_speakers
-        is_user = np.array([one == name for one in candidates.user_speakers], dtype=bool)
-        is_assistant = np.array([one == name for one in candidates.assistant_speakers], dtype=bool)
-        values = np.zeros(len(candidates))
-        values[compared.rows] = compared.have_time_words(is_user, is_assistant)
-        reason = f"{name} says when"
-        signals.append(_make_signal("when_time", profile.when_time_weight, values, reason))
     return signals
 
 
@@ -678,11 +513,26 @@ class Comparison:
         other = np.where(sides > 0, both[1], np.where(sides < 0, both[0], self.values))
         return named, other
 
-    def around(self, line: "_Line") -> Values:
+    def around(self, candidates: Candidates) -> Values:
         """Return the same, (m,), if any neighbour of a candidate may hold the nearest token."""
-        nearest = np.full((len(line.order), len(self.shares)), -np.inf, dtype=np.float32)
+        sessions = np.array(candidates.session_numbers)
+        if candidates.is_session.any():
+            # A session chunk has no turn next to it: give each a session of its own.
+            own = np.arange(len(sessions), 2 * len(sessions))
+            sessions = np.where(candidates.is_session, own, sessions)
+        order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
+        sessions, ordinals = sessions[order], candidates.ordinals[order]
+        # Neighbours are parts of one exchange or of adjoining ones.
+        are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
+        are_beside = are_beside[:, np.newaxis]
+        nearest = np.full((len(order), len(self.shares)), -np.inf, dtype=np.float32)
         nearest[self.rows] = self.nearest
-        return line.best_around(nearest)[self.rows].astype(np.float64) @ self.shares
+        in_order = nearest[order]
+        best = in_order.copy()
+        np.maximum(best[1:], in_order[:-1], out=best[1:], where=are_beside)
+        np.maximum(best[:-1], in_order[1:], out=best[:-1], where=are_beside)
+        nearest[order] = best
+        return nearest[self.rows].astype(np.float64) @ self.shares
 
     def of_sessions(self, sessions: NDArray[np.int64]) -> Values:
         """Return the same, (m,), if any exchange of a session may hold the nearest token."""
@@ -690,29 +540,6 @@ class Comparison:
         best = np.full((int(number.max()) + 1, len(self.shares)), -np.inf, dtype=np.float32)
         np.maximum.at(best, number, self.nearest)
         return (best.astype(np.float64) @ self.shares)[number]
-
-    @property
-    def question_shares(self) -> Values:
-        """Return the share of each candidate's sentences that are questions, (m,)."""
-        questions = self._count(QUESTION_MARKS, self.tokens.counts)
-        sentences = self._count(SENTENCE_ENDS, self.tokens.counts)
-        return np.where(sentences > 0, questions / np.maximum(sentences, 1), 0.0)
-
-    def have_time_words(
-        self, is_user: NDArray[np.bool_], is_assistant: NDArray[np.bool_]
-    ) -> Values:
-        """Return 1 for candidates with a word of time on one of the sides named, else 0, (m,)."""
-        on_user = self._count(TIME_WORDS, self.tokens.user_counts)
-        on_assistant = self._count(TIME_WORDS, self.tokens.counts) - on_user
-        rows = self.rows
-        has_word = (is_user[rows] & (on_user > 0)) | (is_assistant[rows] & (on_assistant > 0))
-        return has_word.astype(np.float64)
-
-    def _count(self, words: frozenset[str], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many of the first `counts` tokens of each candidate are one of the words."""
-        is_one = self.question.vocabulary.mask(words)[self.tokens.pieces]
-        before = np.concatenate([[0], np.cumsum(is_one)])
-        return before[self.tokens.starts + counts] - before[self.tokens.starts]
 
     def matches(self, row: int) -> Sequence[WordMatch]:
         """Return the nearest word of a candidate for each word of the question, in its order.

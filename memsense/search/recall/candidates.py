@@ -137,11 +137,9 @@ class Candidates(Sequence[Candidate]):
 
     `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0 means that the route did
     not find the candidate. `embeddings` is (n, d) float32, a row of zeros where `embedded` is
-    False. `tags` and `wordings` map chunk ids to values, for candidates that have any.
-    `session_scores` (n,) are the rrf_scores of the best session chunk of each exchange's session,
-    None if recall read no session chunks. `tokens` is None if no tokens were read. `links` are the
-    stored supersessions, of chunks that may not be among these candidates any more. `names` maps
-    chunk ids to the names that an extractor found in them, if the question asks for a name.
+    False. `tags` and `wordings` map chunk ids to values, for candidates that have any. `tokens` is
+    None if no tokens were read. `links` are the stored supersessions, of chunks that may not be
+    among these candidates any more.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -161,10 +159,8 @@ class Candidates(Sequence[Candidate]):
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
     wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
-    session_scores: NDArray[np.float64] | None = None
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
-    names: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -260,22 +256,9 @@ class Candidates(Sequence[Candidate]):
             embedded=self.embedded[indexes],
             embeddings=self.embeddings[indexes],
             wordings=self.wordings,
-            session_scores=None if self.session_scores is None else self.session_scores[indexes],
             tokens=self.tokens.take(listed) if self.tokens else None,
             links=self.links,
-            names=self.names,
         )
-
-    def without_sessions(self) -> "Candidates":
-        """Return the exchanges alone, with the rrf_scores of their sessions' best chunks."""
-        whole = np.flatnonzero(self.is_session)
-        if not len(whole):
-            return self
-        numbers = np.array(self.session_numbers)
-        best = np.zeros(numbers.max() + 1)
-        np.maximum.at(best, numbers[whole], self.rrf_scores[whole])
-        scored = replace(self, session_scores=best[numbers])
-        return scored.take(np.flatnonzero(~self.is_session))
 
     @cached_property
     def exchange_numbers(self) -> NDArray[np.int64]:

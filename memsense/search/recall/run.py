@@ -88,9 +88,9 @@ class RecallRequest:
     says whether sessions may be returned; a profile may then read deeper. `token_limit`
     is the number of candidates whose tokens are read. `terms` is the question's text for the
     lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
-    holds the texts to look for word for word. `names`: candidates come with the names that they
-    mention. `may_have_expired` says whether anything stored may have expired. `timeout` is in
-    seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
+    holds the texts to look for word for word. `may_have_expired` says whether anything stored may
+    have expired. `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at
+    `as_of`.
     """
 
     tenant_id: int
@@ -111,7 +111,6 @@ class RecallRequest:
         default_factory=dict[Route, Mapping[str, Any]]
     )
     wording: Wording = NO_WORDING
-    names: bool = False
     may_have_expired: bool = True
     timeout: float = 0.0
     as_of: datetime | None = None
@@ -214,9 +213,7 @@ def run_recalls(
             has_expired=bool(facts.get("lapsed")),
         )
         links = [Link(*link) for link in facts.get("superseding") or ()]
-        named: Mapping[str, list[str]] = facts.get("names") or {}
-        names = {int(key): value for key, value in named.items()}
-        results.append((state, read_candidates(columns, request.wording, links, names)))
+        results.append((state, read_candidates(columns, request.wording, links)))
     return results
 
 
@@ -241,7 +238,6 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         one_list=not turns_only and request.profile.ranks == "together",
         all_sessions=request.sessions and request.profile.session_chunks == "all",
         superseding=request.profile.current_weight > 0,
-        names=request.names,
         rarest=request.has_many_words,
         windows=1 + len(request.window_vectors),
         hides_expired=request.may_have_expired,
@@ -284,12 +280,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
     return values
 
 
-def read_candidates(
-    columns: Sequence[Any],
-    wording: Wording,
-    links: Sequence[Link],
-    names: Mapping[int, Sequence[str]],
-) -> Candidates:
+def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Link]) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 
     All columns are null if nothing was found.
@@ -358,7 +349,6 @@ def read_candidates(
         wordings=_read_wordings(worded or {}, identified or {}, wording),
         tokens=candidate_tokens,
         links=links,
-        names=names,
     )
 
 

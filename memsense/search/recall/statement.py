@@ -82,12 +82,12 @@ class Shape:
     holds. `tokens`: the best candidates come with their tokens. `turns_only`: session chunks are
     left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
     session that only its turns brought in takes part with its first session chunk. `superseding`:
-    what superseded a candidate takes part, and what a candidate superseded. `names`: candidates
-    come with the names that they mention. `rarest`: only the rarest words of the question are
-    searched for, with "bm25f". `windows` is the number of the question's vectors. `is_past`: memory
-    is read as it stood at a moment. `hides_expired`: chunks that have expired and are not swept yet
-    are left out; without it, none may have expired. `lookups`: the GIN indexes are used through the
-    functions of `sql/lookups.sql`, because row-level security keeps other statements from them.
+    what superseded a candidate takes part, and what a candidate superseded. `rarest`: only the
+    rarest words of the question are searched for, with "bm25f". `windows` is the number of the
+    question's vectors. `is_past`: memory is read as it stood at a moment. `hides_expired`: chunks
+    that have expired and are not swept yet are left out; without it, none may have expired.
+    `lookups`: the GIN indexes are used through the functions of `sql/lookups.sql`, because
+    row-level security keeps other statements from them.
     """
 
     whose: Whose = "one_user"
@@ -102,7 +102,6 @@ class Shape:
     one_list: bool = False
     all_sessions: bool = False
     superseding: bool = False
-    names: bool = False
     rarest: bool = False
     windows: int = 1
     is_past: bool = False
@@ -477,6 +476,4 @@ def _state(shape: Shape) -> str:
         facts.append(_part("fact_stale", shape))
     if shape.superseding:
         facts.append(_part("fact_superseding"))
-    if shape.names:
-        facts.append(_part("fact_names", shape))
     return _part("state", facts=",\n".join(facts))
