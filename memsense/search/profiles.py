@@ -470,7 +470,7 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 # The default: the only place of its weights. docs/how/constants.md says how they were found.
 BALANCED = Profile(
     name="balanced",
-    weights={"vec_full": 0.9, "vec_user": 0.67, "lexical": 2.6},
+    weights={"vec_full": 0.7, "vec_user": 1.0, "vec_assistant": 0.15, "lexical": 2.6},
     candidate_factor=2,
     least_candidates=100,
     route_factor=1,
@@ -478,22 +478,23 @@ BALANCED = Profile(
     session_depth=2,
     session_scoring="best_turns",
     names_removed=True,
-    date_weight=0.5,
+    date_weight=0.6,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,
-    tokens_weight=0.79,
-    tokens_speaker_weight=0.35,
-    tokens_around_weight=0.56,
+    tokens_weight=0.7,
+    tokens_speaker_weight=0.25,
+    tokens_around_weight=0.7,
     tokens_session_weight=1.5,
-    tokens_whole_weight=0.5,
+    tokens_whole_weight=0.6,
+    tokens_depth=96,
     current_weight=1.0,
     words_alone_weight=1.0,
     asker_known=True,
     question_tokens=64,
     question_words=32,
     question_windows=4,
-    request_words=0.6,
+    request_words=0.5,
     request_tokens=0.0,
     request_similarity=1.0,
 )
@@ -501,7 +502,6 @@ BALANCED = Profile(
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.
 CALIBRATED = BALANCED.override(
     name="calibrated",
-    vec_assistant=0.15,  # similarity reads its cosines
     rrf_weight=0.0,
     coverage_weight=1.25,
     similarity_weight=1.0,
