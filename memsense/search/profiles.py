@@ -544,6 +544,7 @@ MEMSENSE = Profile(
 LEXICAL = BALANCED.override(
     name="lexical",
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
+    coverage_weight=0.15,  # by ranks alone, every best hit would score the same
     similarity_weight=0.0,
     **dict.fromkeys(TOKEN_WEIGHTS, 0.0),
     current_weight=0.0,
