@@ -255,11 +255,8 @@ def test_the_rarest_words_score_as_a_question_of_them_alone(
             hit.chunk_id: [item.score for item in hit.explain.routes if item.route == "lexical"]
             for hit in result
         }
-        coverage = {
-            hit.chunk_id: [term.value for term in hit.explain.terms if term.name == "coverage"]
-            for hit in result
-        }
-        return {key: (scores[0], coverage[key][0]) for key, scores in lexical.items() if scores}
+        coverage = {hit.chunk_id: hit.explain.coverage for hit in result}
+        return {key: (scores[0], coverage[key]) for key, scores in lexical.items() if scores}
 
     rarest = by_words(ALL_WORDS, question_words=3)
     assert rarest == by_words("word0 word1 word2")
