@@ -92,7 +92,7 @@ def examine_parts(connection: Connection, _: Expected) -> Iterator[Finding]:
         yield Finding(
             severity="info" if waiting else "warning",
             text=f"{sum(memory['exchanges'] for memory in memories)} long exchanges of {place} wait"
-            " to be cut into shorter parts: till then only words find what stands behind the first"
+            " to be cut into shorter parts: till then only words find what is behind the first"
             f" {LARGEST_PART:,} characters",
             remedy="run 'memsense worker'"
             if waiting

@@ -10,8 +10,8 @@ from itertools import zip_longest
 
 from memsense.types import Chunk, ChunkDraft, render_exchange
 
-# The packaged model reads 256 tokens, about 1,000 characters of English: what stands behind them in
-# a chunk is found by its words alone. Parts of 1,000 for 4,000 characters: docs/how/constants.md.
+# The packaged model reads 256 tokens, about 1,000 characters of English: what a chunk says behind
+# them is found by its words alone. Parts of 1,000 for 4,000 characters: docs/how/constants.md.
 LARGEST_PART = 1000
 """Characters, with the opening; a longer exchange is stored in several parts."""
 

@@ -223,9 +223,9 @@ class Drafter:
         projects = (message.project for message in messages if message.project)
         project = options.project or next(projects, conversation.project)
 
-        given: dict[str, Any] = dict(options.facets)
+        chosen: dict[str, Any] = dict(options.facets)
         if options.memory_kind:
-            given["memory_kind"] = options.memory_kind
+            chosen["memory_kind"] = options.memory_kind
         whole = ChunkDraft(
             granularity="turn",
             session_id=conversation.session_id,
@@ -250,7 +250,7 @@ class Drafter:
             project=project,
         )
         return ExchangeDraft(
-            chunks=cut_exchange(whole, self.tagger, given),
+            chunks=cut_exchange(whole, self.tagger, chosen),
             messages=ledger if self.ledger else {},
             has_expiry=options.expires_at is not None or options.ttl is not None,
             lifetime=read_lifetime(options.ttl),

@@ -14,7 +14,7 @@ _STORED_FIELDS = ("facet", "rule", "side", "start", "end")
 
 
 def cut_exchange(
-    whole: ChunkDraft, tagger: FacetTagger, given: Mapping[str, Any]
+    whole: ChunkDraft, tagger: FacetTagger, chosen: Mapping[str, Any]
 ) -> list[ChunkDraft]:
     """Return the parts of an exchange in order; one if it is short.
 
@@ -22,7 +22,7 @@ def cut_exchange(
         whole: The exchange with its whole text and its own hash. The parts share all its other
             values.
         tagger: Finds the facets of each part; called for the parts in order.
-        given: Facets and memory kind that a caller chose; each part has them.
+        chosen: Facets and memory kind that a caller chose; each part has them.
     """
     texts = split_exchange(whole.user_text, whole.assistant_text)
     beginning = find_opening(whole.user_text) if len(texts) > 1 else ""
@@ -32,12 +32,12 @@ def cut_exchange(
         # did (docs/guides/searching.md, "Long exchanges"). Facets are those of the part's own
         # text, so that none is found twice; their spans are moved behind the opening.
         opening = beginning if part else ""
-        found = tagger.tag(user_text, assistant_text)
+        own = tagger.tag(user_text, assistant_text)
         spans: list[Mapping[str, JsonValue]] = []
-        for span in found.spans:
+        for span in own.spans:
             moved = _move(span, len(opening) if span.side == "user" else 0)
             spans.append({name: getattr(moved, name) for name in _STORED_FIELDS})
-        values: dict[str, Any] = {name: getattr(found, name) for name in _CHOSEN}
+        values: dict[str, Any] = {name: getattr(own, name) for name in _CHOSEN}
         parts.append(
             replace(
                 whole,
@@ -51,7 +51,7 @@ def cut_exchange(
                 content_hash=exchange_hash(whole.content_hash, part)
                 if part
                 else whole.content_hash,
-                **{**values, **given},
+                **{**values, **chosen},
             )
         )
     return parts
@@ -63,7 +63,7 @@ class StoredTexts:
     Attributes:
         user_text: The user's side of all parts, without the openings that they repeat.
         assistant_text: The assistant's side of all parts.
-        given: Facets and memory kind that a caller chose: those that the spans don't explain.
+        chosen: Facets and memory kind that a caller chose: those that the spans don't explain.
         spans: Where the stored facets stand in the whole texts.
     """
 
@@ -79,19 +79,19 @@ class StoredTexts:
             replaced: New texts of some parts and the facets found in them, by chunk id.
         """
         self.user_text = self.assistant_text = ""
-        self.given: dict[str, Any] = {}
+        self.chosen: dict[str, Any] = {}
         self.spans: list[FacetSpan] = []
         self._user_end = self._assistant_end = 0
         for part in parts:
             texts = part.own_user_text, part.assistant_text
-            found = _read_facets(part)
+            own = _read_facets(part)
             for name in _CHOSEN:
-                if getattr(part, name) != getattr(found, name):
-                    self.given.setdefault(name, getattr(part, name))
+                if getattr(part, name) != getattr(own, name):
+                    self.chosen.setdefault(name, getattr(part, name))
             if replaced and part.chunk_id in replaced:
-                *texts, found = replaced[part.chunk_id]
+                *texts, own = replaced[part.chunk_id]
             shifts = {"user": len(self.user_text), "assistant": len(self.assistant_text)}
-            self.spans += [_move(span, shifts[span.side]) for span in found.spans]
+            self.spans += [_move(span, shifts[span.side]) for span in own.spans]
             self.user_text += texts[0]
             self.assistant_text += texts[1]
 

@@ -41,7 +41,7 @@ def recut_exchanges(
         stored.sort(key=lambda chunk: chunk.part)
         texts = StoredTexts(stored)
         whole = draft_whole(connection, scope, stored, texts, like=stored[0])
-        drafts = cut_exchange(whole, texts, texts.given)
+        drafts = cut_exchange(whole, texts, texts.chosen)
         rewritten.append((chunk_ids, drafts, stored[0].memory_score))
     # Asked for all at once and before the first write: what is not embedded yet ends the
     # transaction, is embedded outside of it, and the transaction begins again.

@@ -54,9 +54,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An update of an exchange as it was read, in `parts`, one of which is the `chunk` to change.
+    """An update of an exchange as it was read.
 
-    `replaced` holds the part's new texts, the user's and the assistant's, and their facets; None
+    `parts` are all parts of the exchange, `chunk` is the one to change. `replaced` holds the part's new texts, the user's and the assistant's, and their facets; None
     if the text stays.
     """
 
@@ -105,8 +105,7 @@ def plan_update(
     if len(parts) > 1:
         user_text = _end_like(user_text, own_text)
         assistant_text = _end_like(assistant_text, chunk.assistant_text)
-    found = tagger.tag(user_text, assistant_text)
-    replaced = user_text, assistant_text, found
+    replaced = user_text, assistant_text, tagger.tag(user_text, assistant_text)
     return Planned(parts=parts, chunk=chunk, update=update, replaced=replaced)
 
 
@@ -142,9 +141,9 @@ def draft_update(
         # As it was, or sooner by the rule of a tag that the update gives.
         by_tag = place.scope.ttl.compute_tag_expiry(update.tags or (), place.scope.now)
         values["expires_at"] = min(filter(None, (chunk.expires_at, by_tag)), default=None)
-    given = {name: text or None for name, text in (update.facets or {}).items()}
+    facets = {name: text or None for name, text in (update.facets or {}).items()}
     whole = draft_whole(connection, place.scope, planned.parts, texts, like=chunk)
-    return cut_exchange(replace(whole, **values), texts, {**texts.given, **given})
+    return cut_exchange(replace(whole, **values), texts, {**texts.chosen, **facets})
 
 
 def draft_whole(
