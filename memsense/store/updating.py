@@ -56,8 +56,8 @@ class Update:
 class Planned:
     """An update of an exchange as it was read.
 
-    `parts` are all parts of the exchange, `chunk` is the one to change. `replaced` holds the part's new texts, the user's and the assistant's, and their facets; None
-    if the text stays.
+    `parts` are all parts of the exchange, `chunk` is the one to change. `replaced` holds the part's
+    new texts, the user's and the assistant's, and their facets; None if the text stays.
     """
 
     parts: Sequence[Chunk]

@@ -74,7 +74,7 @@ def test_an_explanation_s_table_adds_up_as_it_is_printed() -> None:
     assert "weight 2 / (15 + 2)" in make().table()
 
 
-READS: list[Any] = [  # each takes an explanation
+READS: tuple[Callable[[Explanation], Any], ...] = (
     lambda it: it.chunk_id,
     lambda it: it.memory_score,
     Explanation.parts,
@@ -85,7 +85,7 @@ READS: list[Any] = [  # each takes an explanation
     copy.deepcopy,
     pickle.dumps,
     lambda it: replace(it, final_score=1.0),
-]
+)
 
 
 @pytest.mark.parametrize("read", READS)
