@@ -189,7 +189,7 @@ class OnnxEmbedder:
             while end < len(pieces) and pieces[end].startswith("##"):
                 end -= 1
             windows.append(Window(text[offsets[start][0] : offsets[end - 1][1]], repeated))
-            start = end - WINDOW_OVERLAP
+            start = max(end - WINDOW_OVERLAP, 0)  # one long word may be a single piece
             while start < end and pieces[start].startswith("##"):
                 start += 1
         return windows if len(windows) > 1 else [Window(text)]

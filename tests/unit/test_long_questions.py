@@ -74,6 +74,14 @@ def test_a_text_that_the_model_reads_whole_is_one_window(embedder: OnnxEmbedder)
     assert len(embedder.split_windows("tea " * (ROOM + 1))) == 2
 
 
+@pytest.mark.parametrize(
+    "text", ["What is " + "c" * 300 + "?", "c" * 8000, "\N{ROCKET}" * 8000, "e\u0301" * 4000]
+)
+def test_a_long_text_of_few_pieces_is_one_window(embedder: OnnxEmbedder, text: str) -> None:
+    assert list(embedder.split_windows(text)) == [Window(text)]
+    assert embedder.embed_query(text).shape == (embedder.dimension,)
+
+
 def test_wrapped_embedders_pass_windows_on_and_others_have_one(embedder: OnnxEmbedder) -> None:
     class Short:
         model = "short"
