@@ -96,8 +96,14 @@ def plan_update(
             )
         texts = {"assistant" if chunk.assistant_text else "user": texts}
     opening = chunk.user_text[: chunk.opening_length]
-    # Who edits what `get` returned of a later part edits it with the opening in front.
-    user_text = texts.get("user", own_text).removeprefix(opening)
+    user_text = texts.get("user", chunk.user_text)
+    # Who edits what `get` returned of a later part edits it with the opening in front. The own text
+    # of a user who repeats it begins with the opening, too, as often as counted here but for once.
+    begins = opening
+    while opening and chunk.user_text.startswith(begins + opening):
+        begins += opening
+    if user_text.startswith(begins):
+        user_text = user_text[len(opening) :]
     assistant_text = texts.get("assistant", chunk.assistant_text)
     if not (user_text.strip() or assistant_text.strip()):
         raise InvalidInputError("content is empty: delete the chunk instead")

@@ -173,6 +173,25 @@ def test_a_later_part_may_be_updated_with_or_without_its_opening(memory: MemSens
         assert after.user_text == later.user_text
 
 
+def test_a_part_whose_own_text_begins_with_the_opening_keeps_it(memory: MemSense) -> None:
+    message = "All work and no play makes Jack a dull boy.\n" * 60
+    parts = memory.add(
+        [{"role": "user", "content": message}, {"role": "assistant", "content": "Why?"}],
+        user_id="ada", session_id="s",
+    )  # fmt: skip
+    opening = parts[1].user_text[: parts[1].opening_length]
+    assert parts[1].own_user_text.startswith(opening)
+    for part in parts[1:]:
+        for text in (part.user_text, part.own_user_text):
+            if text:
+                memory.update(part.chunk_id, content={"user": text})
+        if part.assistant_text:
+            memory.update(part.chunk_id, content={"assistant": "Well."})
+    memory.update(parts[1].chunk_id, content={"assistant": "Really?"})
+    stored = sorted(memory.recent(user_id="ada"), key=lambda it: it.part)
+    assert "".join(it.own_user_text for it in stored) == message
+
+
 def test_an_update_changes_only_its_arguments(memory: MemSense) -> None:
     ids = tell(memory, "ada", {1: {"facets": {"personal_info": "of Lisbon"}}})
     before = memory.get(ids[1])
