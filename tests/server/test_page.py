@@ -502,6 +502,29 @@ def test_memories_are_found_by_words_tagged_forgotten_and_restored_together(serv
     assert away.url.path == "/ui/"
 
 
+def test_the_edit_form_of_each_part_sent_unchanged_changes_nothing(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    parts = memory.add(
+        [
+            {"role": "user", "content": "\n\nWhat grows <here>?\r\nAnd there?\r" * 50},
+            {"role": "assistant", "content": "\n\n\nOlives & figs.\r\n" * 100},
+        ],
+        user_id="ada", session_id="notes",
+    )  # fmt: skip
+    assert len(parts) > 3
+    for part in parts:
+        form = browser.get(f"/ui/memories/{part.chunk_id}").text
+        texts = re.findall(r'<textarea name="(\w+)"[^>]*>\n(.*?)</textarea>', form, re.DOTALL)
+        # A browser sends each line end as CRLF.
+        edit = {name: re.sub(r"\r\n?|\n", "\r\n", unescape(text)) for name, text in texts}
+        assert edit
+        edit["token"] = token_of(browser, "/ui/")
+        answer = browser.post(f"/ui/memories/{part.chunk_id}/edit", data={**edit, "tags": ""})
+        assert answer.status_code == 200
+        assert memory.get(part.chunk_id) == part
+        assert [event.kind for event in memory.history(part.chunk_id)] == ["added"]
+
+
 def test_a_memory_is_added_edited_and_exported(served: Served) -> None:
     browser, memory = sign_in(served), served.tenants.memory("acme")
     form = browser.get("/ui/add").text

@@ -263,9 +263,9 @@ async def edit(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
     memory = visitor.caller.memory
     chunk = await memory.get(chunk_id)
     stored = {"user": chunk.user_text, "assistant": chunk.assistant_text}
-    # A browser sends line ends as CRLF.
-    texts = {side: form[side].replace("\r\n", "\n") for side in stored if side in form}
-    content = {side: text for side, text in texts.items() if text != stored[side]}
+    # A browser sends all line ends as CRLF, also those that are stored otherwise.
+    texts = {side: _join_lines(form[side]) for side in stored if side in form}
+    content = {side: text for side, text in texts.items() if text != _join_lines(stored[side])}
     tags = [tag.strip() for tag in form.get("tags", "").split(",") if tag.strip()]
     changes: dict[str, Any] = {}
     if content:
@@ -278,6 +278,10 @@ async def edit(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
     except MemSenseError as error:
         return await _memory_page(visitor, chunk, str(error))
     return redirect_after_post(f"/ui/memories/{chunk_id}")
+
+
+def _join_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @router.post("/{chunk_id}/{action}")
