@@ -107,16 +107,29 @@ def plan_update(
     assistant_text = texts.get("assistant", chunk.assistant_text)
     if not (user_text.strip() or assistant_text.strip()):
         raise InvalidInputError("content is empty: delete the chunk instead")
-    # Blanks at the end of a part keep its last word apart from the next part's first one.
     if len(parts) > 1:
-        user_text = _end_like(user_text, own_text)
-        assistant_text = _end_like(assistant_text, chunk.assistant_text)
+        place = parts.index(chunk)
+        user_texts = [part.own_user_text for part in parts]
+        user_text = _set_apart(user_text, user_texts, place)
+        assistant_texts = [part.assistant_text for part in parts]
+        assistant_text = _set_apart(assistant_text, assistant_texts, place)
     replaced = user_text, assistant_text, tagger.tag(user_text, assistant_text)
     return Planned(parts=parts, chunk=chunk, update=update, replaced=replaced)
 
 
-def _end_like(text: str, old: str) -> str:
-    return text.rstrip() + old[len(old.rstrip()) :]
+def _set_apart(text: str, texts: Sequence[str], place: int) -> str:
+    """Return a new text of one side of a part, with blanks between its words and its neighbours'.
+
+    `texts` are those of all parts; the one at `place` is to be replaced. Its blanks at the end are
+    kept. If it was empty, line breaks are put around the new one.
+    """
+    old = texts[place]
+    if old or not text:
+        return text.rstrip() + old[len(old.rstrip()) :]
+    before, after = "".join(texts[:place]), "".join(texts[place + 1 :])
+    is_joined = before[-1:].strip() and text[:1].strip()
+    joins_next = after[:1].strip() and text[-1:].strip()
+    return ("\n" if is_joined else "") + text + ("\n" if joins_next else "")
 
 
 def draft_update(

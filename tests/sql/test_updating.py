@@ -173,6 +173,27 @@ def test_a_later_part_may_be_updated_with_or_without_its_opening(memory: MemSens
         assert after.user_text == later.user_text
 
 
+def test_a_side_that_a_part_had_no_text_of_is_set_apart_from_its_neighbours(
+    memory: MemSense,
+) -> None:
+    asked = "Any rain? " * 150
+    answer = write_report("rain", "snow", "fog")
+    parts = memory.add(
+        [
+            {"role": "user", "content": asked.strip()},
+            {"role": "assistant", "content": answer},
+        ],
+        user_id="ada", session_id="s",
+    )  # fmt: skip
+    assert not parts[0].assistant_text
+    assert not parts[-1].own_user_text
+    memory.update(parts[0].chunk_id, content={"assistant": "Yes."})
+    memory.update(parts[-1].chunk_id, content={"user": "Tell me."})
+    stored = sorted(memory.recent(user_id="ada"), key=lambda it: it.part)
+    assert "".join(it.own_user_text for it in stored) == f"{asked.strip()}\nTell me."
+    assert "".join(it.assistant_text for it in stored) == f"Yes.\n{answer}"
+
+
 def test_a_part_whose_own_text_begins_with_the_opening_keeps_it(memory: MemSense) -> None:
     message = "All work and no play makes Jack a dull boy.\n" * 60
     parts = memory.add(
