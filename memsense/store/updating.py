@@ -105,9 +105,11 @@ def plan_update(
     if user_text.startswith(begins):
         user_text = user_text[len(opening) :]
     assistant_text = texts.get("assistant", chunk.assistant_text)
-    if not (user_text.strip() or assistant_text.strip()):
+    others = [part for part in parts if part is not chunk]
+    has_others = any(part.own_user_text.strip() or part.assistant_text.strip() for part in others)
+    if not (user_text.strip() or assistant_text.strip() or has_others):
         raise InvalidInputError("content is empty: delete the chunk instead")
-    if len(parts) > 1:
+    if others:
         place = parts.index(chunk)
         user_texts = [part.own_user_text for part in parts]
         user_text = _set_apart(user_text, user_texts, place)

@@ -157,6 +157,20 @@ def test_a_part_of_a_long_exchange_is_updated_as_if_it_had_been_said_so(
         assert bool(found) == (step in whole), step
 
 
+def test_a_part_of_a_long_exchange_may_be_emptied(memory: MemSense) -> None:
+    parts = memory.add(
+        [
+            {"role": "user", "content": "What will the weather be?"},
+            {"role": "assistant", "content": write_report("rain", "snow", "hail", "wind")},
+        ],
+        user_id="ada", session_id="s",
+    )  # fmt: skip
+    rest = "".join(part.assistant_text for part in parts if part is not parts[1])
+    memory.update(parts[1].chunk_id, content={"assistant": ""})
+    kept = sorted(memory.recent(user_id="ada", limit=50), key=lambda it: it.part)
+    assert "".join(part.assistant_text for part in kept).split() == rest.split()
+
+
 def test_a_later_part_may_be_updated_with_or_without_its_opening(memory: MemSense) -> None:
     [_, later, *_] = memory.add(
         [
