@@ -319,6 +319,11 @@ class Chunk:
         """The user's text in this part, without the repeated opening."""
         return self.user_text[self.opening_length :]
 
+    def as_draft(self, *, content_hash: str, dedup_window: int = 0) -> ChunkDraft:
+        """Return the draft that would store the chunk as it is, recognised by these values."""
+        shared = {name: getattr(self, name) for name in ChunkDraft.__slots__ if hasattr(self, name)}
+        return ChunkDraft(content_hash=content_hash, dedup_window=dedup_window, **shared)
+
     def without_opening(self) -> Chunk:
         """Return the chunk as it is shown next to another part of its exchange."""
         return replace(self, user_text=self.own_user_text, opening_length=0)

@@ -294,6 +294,16 @@ class BatchVectors:
         self._require(chunks)
         return [{route: self._vector(chunk, route) for route in chunk.texts} for chunk in chunks]
 
+    def require(self, models: Sequence[EmbeddingModel], chunks: Sequence[ChunkTexts]) -> None:
+        """Raise UnembeddedError if a text lacks vectors that this process can make.
+
+        Called once for all texts and before the first write: the transaction is rolled back, the
+        texts are embedded outside of it, and it begins again.
+        """
+        for _, vectors in self.iter_models(models):
+            if vectors is not None:
+                vectors(chunks)
+
     def tokens(self, chunks: Sequence[ChunkTexts]) -> list[Tokens | None]:
         """Return each exchange's tokens; None for those left to a job.
 

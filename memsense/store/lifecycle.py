@@ -13,7 +13,7 @@ from memsense.store import reads, writes
 from memsense.store.jobs import enqueue_recutting
 from memsense.store.past import keep_past
 from memsense.store.scopes import ChunkPlace, Namespace
-from memsense.types import Chunk, ChunkDraft, Status
+from memsense.types import Status
 
 
 class _Covered(NamedTuple):
@@ -121,24 +121,15 @@ def restore(
         for chunk in reads.fetch_chunks(connection, namespace, retired)
         if chunk.chunk_id not in said_again
     ]
-    names = [name for name in ChunkDraft.__slots__ if hasattr(Chunk, name)]
     drafts = [
-        (
-            chunk.chunk_id,
-            ChunkDraft(content_hash="", **{name: getattr(chunk, name) for name in names}),
-        )
+        (chunk.chunk_id, chunk.as_draft(content_hash=""))
         for chunk in chunks
         if not has_expired(chunk.expires_at, place.scope.now)
     ]
     if chunks and not drafts:
         raise InvalidInputError(f"chunk {place.chunk_id} has expired: it can't be restored")
     restored = [chunk_id for chunk_id, _ in drafts]
-    texts = [ChunkTexts.of(draft) for _, draft in drafts]
-    # Asked for all at once and before the first write: what is not embedded yet ends the
-    # transaction, is embedded outside of it, and the transaction begins again.
-    for _, vectors in embed.iter_models(place.scope.models):
-        if vectors is not None:
-            vectors(texts)
+    embed.require(place.scope.models, [ChunkTexts.of(draft) for _, draft in drafts])
     scope = place.scope
     for chunk_id, draft in drafts:
         keep_past(connection, scope, [chunk_id])

@@ -35,20 +35,17 @@ def recut_exchanges(
     values = {**scope.key, "longest": LARGEST_PART, "limit": AT_ONCE}
     statement = as_sql(fill("list_long", FILE, is_long=fill("is_long", FILE)))
     exchanges: list[tuple[str, int, list[int]]] = fetch_all(connection, statement, values)
+    every_id = [chunk_id for *_, chunk_ids in exchanges for chunk_id in chunk_ids]
+    chunks = {it.chunk_id: it for it in reads.fetch_chunks(connection, namespace, every_id)}
     rewritten: list[tuple[list[int], list[ChunkDraft], float]] = []
     for _, _, chunk_ids in exchanges:
-        stored = reads.fetch_chunks(connection, namespace, chunk_ids)
-        stored.sort(key=lambda chunk: chunk.part)
+        stored = [chunks[chunk_id] for chunk_id in chunk_ids]
         texts = StoredTexts(stored)
         whole = draft_whole(connection, scope, stored, texts, like=stored[0])
         drafts = cut_exchange(whole, texts, texts.chosen)
         rewritten.append((chunk_ids, drafts, stored[0].memory_score))
-    # Asked for all at once and before the first write: what is not embedded yet ends the
-    # transaction, is embedded outside of it, and the transaction begins again.
     every = [ChunkTexts.of(draft) for _, drafts, _ in rewritten for draft in drafts]
-    for _, vectors in embed.iter_models(scope.models):
-        if vectors is not None:
-            vectors(every)
+    embed.require(scope.models, every)
     for chunk_ids, drafts, memory_score in rewritten:
         followed = replace(scope, followers=follow(drafts))
         new = writes.overwrite_turns(connection, followed, chunk_ids, drafts, embed, event="recut")

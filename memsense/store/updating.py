@@ -1,7 +1,7 @@
 """Updates of a stored exchange: its text, facets, tags, metadata and dates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -182,13 +182,8 @@ def draft_whole(
     """
     key = {**scope.key, "chunk_id": parts[0].chunk_id}
     content_hash, dedup_window = fetch_one(connection, "fetch_identity", key, FILE)
-    values: dict[str, Any] = {
-        item.name: getattr(like, item.name)
-        for item in fields(ChunkDraft)
-        if hasattr(like, item.name)
-    }
-    values |= {"user_text": texts.user_text, "assistant_text": texts.assistant_text}
-    return ChunkDraft(content_hash=content_hash, dedup_window=dedup_window, **values)
+    whole = replace(like, user_text=texts.user_text, assistant_text=texts.assistant_text)
+    return whole.as_draft(content_hash=content_hash, dedup_window=dedup_window)
 
 
 def _own(chunk: Chunk) -> Chunk:
@@ -221,8 +216,7 @@ def write_update(
     Return the ids of its new parts.
     """
     stored = [part.chunk_id for part in parts]
-    # Before the first write, because it ends the transaction if a text is not embedded yet.
-    embed([ChunkTexts.of(draft) for draft in drafts])
+    embed.require(place.scope.models, [ChunkTexts.of(draft) for draft in drafts])
     keep_versions(connection, place.scope, stored)
     chunk_ids = writes.overwrite_turns(
         connection, place.scope, stored, drafts, embed, event="updated", detail=detail
