@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from memsense.db.embedded import EmbeddedServer
+from memsense.draft import chunking
 
 sys.path.append(str(Path(__file__).parent))  # the modules beside this one
 
@@ -286,3 +287,20 @@ def conn(shared_database_url: str) -> Generator[psycopg.Connection]:
     with psycopg.connect(shared_database_url) as connection:
         yield connection
         connection.rollback()
+
+
+@pytest.fixture
+def older_lengths(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[], AbstractContextManager[None]]:
+    """Return a context in which exchanges are cut as version 0.2.0 cut them."""
+
+    @contextmanager
+    def patched() -> Generator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(chunking, "LARGEST_PART", 4000)
+            patch.setattr(chunking, "LONGEST_OPENING", 600)
+            patch.setattr(chunking.split_text, "__defaults__", (4000, None))
+            yield
+
+    return patched

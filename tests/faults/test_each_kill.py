@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from memsense.config import Settings
 from memsense.db import migrate
 from memsense.db.embedded import EmbeddedServer
 from memsense.doctor.checkup import check_up
-from memsense.draft import chunking
 
 OpenMemory = Callable[..., MemSense]
 UPGRADE = "import sys; from memsense.db.migrate import upgrade; upgrade(sys.argv[1])"
@@ -236,12 +235,13 @@ def store_long_exchanges(memory: MemSense, user_id: str, count: int) -> None:
 
 
 def test_a_worker_that_is_killed_while_it_cuts_exchanges_loses_nothing(
-    data_dir: Path, chance: random.Random, kills: int, monkeypatch: pytest.MonkeyPatch
+    data_dir: Path,
+    chance: random.Random,
+    kills: int,
+    older_lengths: Callable[[], AbstractContextManager[None]],
 ) -> None:
     with open_life(str(data_dir), "whole") as whole, open_life(str(data_dir), "killed") as killed:
-        with monkeypatch.context() as as_before:
-            as_before.setattr(chunking, "LARGEST_PART", 4000)
-            as_before.setattr(chunking.split_text, "__defaults__", (4000, None))
+        with older_lengths():
             store_long_exchanges(whole, "whole", 48 * kills)
             store_long_exchanges(killed, "killed", 48 * kills)
         with (

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, LiteralString, cast
@@ -26,7 +27,6 @@ from memsense.db.migrate import (
     schema_state,
     upgrade,
 )
-from memsense.draft import chunking
 from memsense.errors import ConnectionFailedError, SchemaError
 from memsense.types import Chunk, ChunkDraft
 
@@ -165,17 +165,15 @@ def test_memories_of_an_older_schema_are_found_and_explained_after_an_upgrade(
 
 @pytest.mark.parametrize("revision", ["0019", "0034"])
 def test_an_upgrade_leaves_long_exchanges_to_jobs_that_cut_them(
-    empty_database_url: str, revision: str, monkeypatch: pytest.MonkeyPatch
+    empty_database_url: str,
+    revision: str,
+    older_lengths: Callable[[], AbstractContextManager[None]],
 ) -> None:
     topics = ("otters", "violins", "glaciers", "lanterns", "saffron")
     paragraphs = [f"On {topic}. " + f"Much can be said about {topic}. " * 18 for topic in topics]
     answer = "\n\n".join(paragraphs)
     upgrade(empty_database_url)
-    with MemSense.open(empty_database_url) as memory, monkeypatch.context() as it:
-        # The lengths of the versions that had that schema.
-        it.setattr(chunking, "LARGEST_PART", 4000)
-        it.setattr(chunking, "LONGEST_OPENING", 600)
-        it.setattr(chunking.split_text, "__defaults__", (4000, None))
+    with MemSense.open(empty_database_url) as memory, older_lengths():
         memory.add(
             [
                 {"role": "user", "content": "Tell me something of everything."},

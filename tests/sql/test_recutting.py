@@ -1,6 +1,7 @@
 """Exchanges of an earlier version are cut into parts of today's length, and nothing is lost."""
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,6 @@ from embedders import TokenHashingEmbedder, Vectors
 from memsense import MemSense
 from memsense.config import load_settings
 from memsense.doctor.checkup import check_up
-from memsense.draft import chunking
 from memsense.embed import Passage, Reading
 from memsense.errors import EmbeddingError
 from memsense.search.profiles import BALANCED
@@ -122,14 +122,13 @@ def tell(memory: MemSense, user_id: str, *, session_id: str = "one", exchanges: 
 
 
 @pytest.fixture
-def as_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+def as_before(
+    older_lengths: Callable[[], AbstractContextManager[None]],
+) -> Callable[[Callable[[], object]], None]:
     """Return a function that writes with the lengths of version 0.2.0."""
 
     def write(work: Callable[[], object]) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(chunking, "LARGEST_PART", 4000)
-            patch.setattr(chunking, "LONGEST_OPENING", 600)
-            patch.setattr(chunking.split_text, "__defaults__", (4000, None))
+        with older_lengths():
             work()
 
     return write
