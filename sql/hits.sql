@@ -4,7 +4,8 @@
 -- Every chunk of the answer and what is shown next to it, in one statement. `wanted` is turn, or
 -- session for what stands for its session; best_ids are the exchanges that brought it in, and
 -- best_ordinals where they are. relation: hit, previous, next, or exchange: a turn of the session, with its number among
--- all of them that pass the filters.
+-- all of them that pass the filters; or part: the other parts of a long exchange, the first one and then those
+-- that are nearest to the hit, as many as begin within the budget of characters.
 -- OFFSET 0 and LIMIT 1 keep a planner without statistics from joining the other way round.
 WITH {steps}
 SELECT
@@ -33,6 +34,20 @@ FROM (
          AND (c.ordinal, c.part) > (w.ordinal, w.part)
          AND {passes}
        ORDER BY c.ordinal, c.part LIMIT 1)
+      UNION ALL
+      (SELECT 'part', near.chunk_id, 0, 0
+       FROM (
+           SELECT c.chunk_id,
+               sum(length(c.user_text) - c.opening_length + length(c.assistant_text)) OVER nearest
+                   - length(c.user_text) + c.opening_length - length(c.assistant_text) AS before
+           FROM memsense.chunks AS c
+           WHERE w.wanted = 'turn' AND c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id
+             AND c.session_id = w.session_id AND c.granularity = 'turn' AND c.status = 'active'
+             AND c.ordinal = w.ordinal AND c.part <> w.part
+             AND {passes}
+           WINDOW nearest AS (ORDER BY c.part <> 0, abs(c.part - w.part), c.part)
+       ) AS near
+       WHERE near.before < %(content_budget)s)
       {exchanges}
   ) AS found
   OFFSET 0

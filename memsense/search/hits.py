@@ -1,11 +1,12 @@
 """The result of a search: hits, with notes on the answer as a whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, overload
 from uuid import UUID
 
+from memsense.search.excerpt import ELLIPSIS
 from memsense.search.explanation import Explanation
 from memsense.search.passages import Source
 from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, write_prompt
@@ -81,6 +82,8 @@ class Hit:
             characters. A session shows what was said around its best exchanges.
         content_cut: Whether a part of the text is left out.
         neighbors: Chunks before and after the exchange in its session.
+        parts: The other parts of a long exchange: the first one and those nearest to the hit, at
+            most about `content_budget` characters.
         best: Exchanges that made the session a hit, best first; empty for an exchange.
         superseded_by: The next memory that changed what this one says; None if none is known.
         supersedes: The memory whose fact this one changed; None if none is known.
@@ -92,6 +95,7 @@ class Hit:
     content: str
     content_cut: bool = False
     neighbors: Sequence[Neighbor] = ()
+    parts: Sequence[Chunk] = ()
     best: Sequence[BestExchange] = ()
     superseded_by: Supersession | None = None
     supersedes: Supersession | None = None
@@ -178,6 +182,27 @@ def judged(hits: Sequence[Hit]) -> list[Judged]:
     ]
 
 
+def join_parts(chunk: Chunk, others: Sequence[Chunk]) -> Chunk:
+    """Return a part of a long exchange with the texts of other parts, under its own id.
+
+    Args:
+        chunk: The part.
+        others: Other parts of the exchange. An ellipsis stands for parts that lie between.
+    """
+    if not others:
+        return chunk
+    user_text = assistant_text = ""
+    before = -1
+    for part in sorted([chunk, *others], key=lambda it: it.part):
+        gap = f"\n{ELLIPSIS}\n" if part.part > before + 1 else ""
+        before = part.part
+        if part.own_user_text:
+            user_text += gap + part.own_user_text
+        if part.assistant_text:
+            assistant_text += gap + part.assistant_text
+    return replace(chunk, user_text=user_text, assistant_text=assistant_text, opening_length=0)
+
+
 def source_of(hit: Hit, *, apart: str = "") -> Source:
     """Return a hit as prompts take it.
 
@@ -185,9 +210,10 @@ def source_of(hit: Hit, *, apart: str = "") -> Source:
         hit: The hit.
         apart: Name of another project that it is about; empty if the prompt's own or none.
     """
+    # The user's words are often in another part than the one that the question finds.
     return Source(
         hit_id=hit.chunk_id,
-        chunks=[one.chunk for one in hit.best] or [hit.chunk],
+        chunks=[one.chunk for one in hit.best] or [join_parts(hit.chunk, hit.parts)],
         score=hit.score,
         explain=hit.explain,
         until=hit.superseded_by.at if hit.superseded_by else None,

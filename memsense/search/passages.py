@@ -191,11 +191,9 @@ def find_passages(sources: Sequence[Source], words: Sequence[str]) -> list[Passa
                     chance=1 / (1 + math.exp(-total)),
                     words=words,
                 )
-                # An exchange that two hits share keeps its better place, and an opening that
-                # parts share is shown once.
-                is_opening = side == "user" and not chunk.own_user_text.strip()
-                key = (exchange_key(chunk), passage.text) if is_opening else passage.key
-                passages.setdefault(key, passage)
+                # An exchange that two hits share keeps its better place, and what parts share,
+                # such as an opening, is shown once.
+                passages.setdefault((exchange_key(chunk), side, passage.text), passage)
     return sorted(passages.values(), key=lambda it: (-it.chance, it.place, it.side != "user"))
 
 

@@ -122,6 +122,7 @@ def _make_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
         neighbors=tuple(
             [Neighbor(relation=relation, chunk=one) for relation, one in row.neighbors]
         ),
+        parts=row.parts,
         superseded_by=find_supersession(search, item.row, older=False),
         supersedes=find_supersession(search, item.row, older=True),
     )

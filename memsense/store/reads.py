@@ -179,16 +179,18 @@ class FoundExchange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundHit:
-    """The chunk of a hit, and its neighbours (`previous`, `next`).
+    """The chunk of a hit, its neighbours (`previous`, `next`), and the parts of its exchange.
 
-    For a session: those of its exchanges that are nearest to the best ones, in its order, of
-    `total`. Its chunk is the session chunk, or, if none is stored, the chosen one.
+    `parts` are the other parts of a long exchange. For a session: those of its exchanges that are
+    nearest to the best ones, in its order, of `total`. Its chunk is the session chunk, or, if none
+    is stored, the chosen one.
     """
 
     chunk: Chunk
     neighbors: tuple[tuple[Literal["previous", "next"], Chunk], ...]
     exchanges: Sequence[FoundExchange] = ()
     total: int = 0
+    parts: Sequence[Chunk] = ()
 
 
 def fetch_hits(
@@ -228,6 +230,7 @@ def fetch_hits(
     exchanges: dict[int, list[FoundExchange]] = {}
     totals: dict[int, int] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
+    parts: dict[int, list[Chunk]] = {}
     sessions = any(hit.granularity == "session" for hit in hits)
     statement = _hits(strict, sessions, as_of is not None)
     for position, relation, number, total, *columns in fetch_numbered(
@@ -243,6 +246,8 @@ def fetch_hits(
         elif relation == "exchange":
             exchanges.setdefault(position, []).append(FoundExchange(number, chunk))
             totals[position] = total
+        elif relation == "part":
+            parts.setdefault(position, []).append(chunk)
         else:
             # Each part of an exchange repeats how it begins: side by side, once is enough.
             if chunk.opening_length and chunk.ordinal == hits[int(position) - 1].ordinal:
@@ -256,6 +261,7 @@ def fetch_hits(
             ),
             sorted(exchanges.get(position, ()), key=lambda item: item.number),
             totals.get(position, 0),
+            parts.get(position, ()),
         )
         if position in chunks
         else None

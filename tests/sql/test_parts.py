@@ -11,6 +11,7 @@ from embedders import HashingEmbedder
 from pgvector.psycopg import register_vector
 
 from memsense.client.memory import MemSense
+from memsense.search.hits import join_parts
 from memsense.search.profiles import BALANCED
 
 QUESTION = "How do I keep the Zanzibar clove orchard from rot?"
@@ -188,6 +189,57 @@ def test_the_neighbours_of_a_part_do_not_repeat_the_opening(memory: MemSense) ->
     shown = [hit.content, *(neighbor.chunk.content for neighbor in hit.neighbors)]
     assert [neighbor.chunk.part for neighbor in hit.neighbors] == [1, 3]
     assert [text.count(QUESTION) for text in shown] == [1, 0, 0]
+
+
+def test_a_prompt_quotes_the_whole_exchange_of_a_part(memory: MemSense) -> None:
+    story = "My grandfather planted the orchard of vanilla in 1931. " * 8
+    memory.add(
+        [
+            {"role": "user", "content": story + "Which birds live there?"},
+            {"role": "assistant", "content": "No bird does. " * 150 + "Only the kiwi sings."},
+        ],
+        user_id="ada", session_id="birds",
+    )  # fmt: skip
+    result = ask(memory, "Only the kiwi sings", overrides=WORDS, top_k=1)
+    assert result[0].chunk.part > 0
+    assert story not in result[0].content
+    assert [part.part for part in result[0].parts] == [
+        part for part in range(result[0].chunk.part_count) if part != result[0].chunk.part
+    ]
+    prompt = result.to_prompt(max_tokens=400)
+    assert f"{story}Which birds live there?" in prompt
+    assert "Only the kiwi sings." in prompt
+    assert prompt.chunk_ids == (result[0].chunk_id,)
+
+
+def test_of_a_very_long_exchange_the_first_part_and_those_near_the_hit_are_quoted(
+    memory: MemSense,
+) -> None:
+    text = " ".join(f"Line {number} of the log of the ship." for number in range(600))
+    memory.add([{"role": "user", "content": f"{text} The ship sank."}], user_id="ada")
+    (hit,) = ask(memory, "When was it that the ship sank?", top_k=1, content_budget=1500)
+    assert hit.chunk.part == hit.chunk.part_count - 1 > 9
+    near = [hit.chunk.part - 2, hit.chunk.part - 1]
+    assert sorted(part.part for part in hit.parts) in ([0, *near], [0, *near[1:]])
+    whole = join_parts(hit.chunk, hit.parts).user_text
+    assert whole.startswith("Line 0 of the log")
+    assert whole.endswith("The ship sank.")
+    assert whole.count("\n…\n") == 1
+
+
+def test_no_prompt_quotes_parts_that_a_filter_or_an_update_has_taken_away(
+    memory: MemSense,
+) -> None:
+    memory.settings.set(history="on")
+    before = datetime.now(UTC)
+    parts = parts_of(memory)
+    memory.update(parts[0].chunk_id, content={"user": "How do I keep the orchard dry?"})
+    question = "copper against rot in the Zanzibar orchard"
+    for options in ({}, {"since": datetime(2000, 1, 1, tzinfo=UTC)}):
+        prompt = ask(memory, question, overrides=WORDS, **options).to_prompt()
+        assert QUESTION not in prompt
+        assert "keep the orchard dry" in prompt
+    assert QUESTION in ask(memory, question, overrides=WORDS, as_of=before).to_prompt()
 
 
 def test_a_session_says_the_opening_once(memory: MemSense) -> None:
