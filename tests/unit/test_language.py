@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from memsense.text.language import LANGUAGES, LATIN, STEMMERS, detect, read_stop_words
+from memsense.text.language import COMMON, RARE, STEMMERS, detect, read_stop_words
 
 SENTENCES = {
     "en": "The dentist moved my appointment to Thursday afternoon.",
@@ -58,6 +58,26 @@ def test_a_text_without_words_or_with_few_letters_is_of_the_default(text: str) -
     assert detect(text, "xx") == "xx"
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "other"),
+    [
+        ("Jeg bor i Bergen nå.", "no", "da"),
+        ("Emma es del 1984.", "es", "ca"),
+        ("Cooked ramen for Tobias.", "en", "da"),
+    ],
+)
+def test_a_short_text_that_may_be_of_two_languages_is_of_the_default(
+    text: str, language: str, other: str
+) -> None:
+    assert detect(text, language) == language
+    assert detect(text, other) in {language, other}
+
+
+def test_the_default_is_no_answer_for_a_text_of_another_language() -> None:
+    for language, text in SENTENCES.items():
+        assert {detect(text, default) for default in ("en", "de", "ja")} == {language}
+
+
 def test_only_the_beginning_of_a_text_is_read() -> None:
     assert detect(SENTENCES["de"] * 10 + SENTENCES["ru"] * 100, "xx") == "de"
 
@@ -101,10 +121,7 @@ def test_plain_english_and_other_scripts_need_no_model(text: str) -> None:
     assert not {"numpy", "py3langid"} & set(done.stdout.split())
 
 
-def test_sixteen_languages_have_stop_words_and_each_recognised_one_of_latin_letters_a_stemmer() -> (
-    None
-):
+def test_sixteen_languages_have_stop_words_and_all_of_latin_letters_a_stemmer() -> None:
     assert sum(map(bool, map(read_stop_words, STEMMERS))) == 16
-    assert STEMMERS.keys() >= LATIN
-    assert LATIN < LANGUAGES
     assert "że" in read_stop_words("pl")
+    assert STEMMERS.keys() >= COMMON | RARE
