@@ -57,14 +57,6 @@ _EMOJI = (
     "\u231a\u231b\u2328\u23cf\u23e9-\u23fa\u25b6\u25c0\u25fb-\u25fe\u2600-\u27bf\u2b05-\u2b07"
     "\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 )
-_LETTERS = f"[^\\W_{_UNSPACED}](?:[^\\W_{_UNSPACED}]|[{_MARKS}])*+"
-_UNIT = re.compile(
-    rf"(?P<han>[{HAN_AND_KANA}]+)"
-    rf"|(?P<hangul>[{_HANGUL}]+)"
-    rf"|(?P<south>[{THAI}]+|[{LAO}]+|[{KHMER}]+|[{MYANMAR}]+)"
-    rf"|(?P<emoji>[\U0001f1e6-\U0001f1ff]{{1,2}}|[{_EMOJI}])"
-    rf"|(?P<word>{_LETTERS}(?:[-._/]{_LETTERS})*+)"
-)
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-._/][A-Za-z0-9]+)*")
 
 # Characters that change how a text looks, or nothing: soft hyphen, joiners (with the sex that one
@@ -264,6 +256,19 @@ def fold(word: str) -> str:
     return word.translate(_HIRAGANA)
 
 
+@lru_cache(maxsize=1)
+def _unit_pattern() -> re.Pattern[str]:
+    """Return the pattern of units: it takes 9 ms to compile, and ASCII needs none of it."""
+    # The first letter of a word is of no run: those come first.
+    return re.compile(
+        rf"(?P<han>[{HAN_AND_KANA}]+)"
+        rf"|(?P<hangul>[{_HANGUL}]+)"
+        rf"|(?P<south>[{THAI}]+|[{LAO}]+|[{KHMER}]+|[{MYANMAR}]+)"
+        rf"|(?P<emoji>[\U0001f1e6-\U0001f1ff]{{1,2}}|[{_EMOJI}])"
+        rf"|(?P<word>[^\W_](?:[^\W_{_UNSPACED}]|[{_MARKS}]|[-._/](?=[^\W_]))*+)"
+    )
+
+
 def _own_first(language: str, languages: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((language, *languages)))
 
@@ -273,7 +278,7 @@ def _find_units(text: str) -> Iterator[Unit]:
     if text.isascii():
         yield from map(_read_word, _ASCII_WORD.findall(text))
         return
-    for match in _UNIT.finditer(text):
+    for match in _unit_pattern().finditer(text):
         kind = match.lastgroup
         if kind == "word":
             yield _read_word(match[0])
@@ -301,7 +306,9 @@ def _read_word(word: str) -> Unit:
     """Return a word with the words that its signs, its digits and its capitals separate."""
     if word.isalpha() and (word.islower() or word.istitle()):
         return Unit(word)  # most words
+    # A sign at the end stood before a run of another script.
     names = _PART.findall(word)
+    word = names[0] if len(names) == 1 else word
     if len(names) > 1:
         parts = tuple(map(_read_word, names))
         if len(word) > LONGEST_COMPOUND:
@@ -376,7 +383,8 @@ def _query_unit(unit: Unit, languages: tuple[str, ...]) -> str:
 
 def _spell(word: str, languages: tuple[str, ...], *, is_question: bool) -> tuple[str, ...]:
     """Return the lexemes of a word, first that of the first language; none for its stop words."""
-    folded = fold(word)
+    # What is cut off is not folded first: putting thousands of marks in order takes long.
+    folded = fold(word[:LONGEST_LEXEME])
     own = languages[0]
     if folded in _fold_stop_words(own):
         return ()

@@ -179,3 +179,126 @@ def test_postgresql_takes_the_literals_of_any_text(
     assert sorted(row[0]) == sorted(read_places(stored))
     assert sorted(row[1]) == sorted(read_places(terms))
     assert row[2] is bool(query)
+
+
+def test_places_count_the_words_of_a_text() -> None:
+    places = read_places(index_lexemes("The keys of room B-12 are in BA0117, the keys.", "en"))
+    assert places == {
+        "key": [1, 7],
+        "room": [2],
+        "b": [3],
+        "12": [4],
+        "b12": [4],
+        "ba": [5],
+        "0117": [6],
+        "117": [6],
+        "ba0117": [6],
+    }
+
+
+def test_single_characters_of_a_run_have_no_place_of_their_own() -> None:
+    places = read_places(index_lexemes("東京の人 집에서 カメラ", "ja"))
+    assert len({place for numbers in places.values() for place in numbers}) == 7
+    assert places["東"] == places["人"] == places["の人"]
+    assert places["집"] == places["집에서"] == places["에서"]
+    assert "カ" not in places
+    assert "か" not in places
+
+
+def test_a_question_asks_for_single_characters_only_where_they_are_alone() -> None:
+    assert set(read_places(ask_lexemes("東京の人", "ja", []))) == {"東京", "京の", "の人"}
+    assert set(read_places(ask_lexemes("人 は", "ja", []))) == {"人", "は"}
+
+
+def test_only_the_first_spelling_of_a_longer_word_may_be_looked_up_among_near_ones() -> None:
+    literal = ask_lexemes(
+        "Where is Müllerstraße 4471, cat, B-12, getUser 도서관에서 กินข้าว?", "en", ["de"]
+    )
+    marked = {item.split("'")[1] for item in literal.split() if item.endswith("A")}
+    assert marked == {"mullerstrass", "user"}
+
+
+def test_spellings_of_one_word_have_its_number() -> None:
+    places = read_places(ask_lexemes("Is Sofia in the café near Frau Jäger?", "en", ["es", "de"]))
+    assert places["sofia"] == places["sofi"] == [1]
+    assert places["jager"] == places["jaeger"] == places["jag"]
+    assert "in" not in places
+
+
+def test_a_word_keeps_its_first_spelling_from_the_others_of_an_earlier_word() -> None:
+    """Number "keys" and "key" apart: "key" is also what English makes of "keys"."""
+    places = read_places(ask_lexemes("keys key", "de", ["en"]))
+    assert places == {"keys": [1], "key": [2]}
+
+
+def test_stop_words_of_the_question_alone_are_left_out() -> None:
+    assert ask_lexemes("die", "de", ["en"]) == ""
+    assert read_places(ask_lexemes("die", "en", ["de"])) == {"die": [1]}
+    assert index_lexemes("the of and", "en") == lexical_query("the of and", "en", []) == ""
+
+
+def test_a_query_is_met_by_any_spelling_of_each_word(connection: psycopg.Connection) -> None:
+    query = lexical_query("Müller in BA0117", "en", ["de"])
+
+    def meets(memory: str) -> bool:
+        stored = index_lexemes(memory, "en")
+        row = connection.execute("SELECT %s::tsvector @@ %s::tsquery", (stored, query)).fetchone()
+        return row == (True,)
+
+    assert meets("mueller ba 117")
+    assert meets("BA0117, Müller")
+    assert not meets("mueller ba 118")
+    assert not meets("ba 117")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(f"w{number}x" for number in range(60_000)),
+        " ".join(3 * chr(0x10400 + number) * 400 for number in range(40)),
+        "word " * 100_000,
+        "ab" * 400_000,
+        "e" + "\u0301\u0327" * 300_000,
+        "가" * 100_000,
+        "中" * 100_000,
+        "b-" * 100_000,
+    ],
+    ids=["many", "wide", "repeated", "long", "marks", "hangul", "han", "signs"],
+)
+def test_a_long_text_loses_its_last_lexemes_and_never_fails(
+    connection: psycopg.Connection, text: str
+) -> None:
+    stored = index_lexemes(text, "en")
+    places = read_places(stored)
+    assert max(map(len, places)) <= 500
+    row = connection.execute("SELECT tsvector_to_array(%s::tsvector)", (stored,)).fetchone()
+    assert row is not None
+    assert set(row[0]) == places.keys()
+    first, *_ = list_lexemes(text[:5_000], "en")
+    assert first in places
+
+
+def test_four_fields_of_the_largest_size_and_identifiers_are_one_tsvector(
+    connection: psycopg.Connection,
+) -> None:
+    fields = [
+        index_lexemes(" ".join(f"{field}{'x' * 300}{number}" for number in range(1_000)), "en")
+        for field in ("bc", "cd", "de", "ef")
+    ]
+    assert all(len(field) > 230_000 for field in fields)
+    identifiers = [f"={number}" + "\U0001f389" * 195 for number in range(64)]
+    row = connection.execute(
+        "SELECT length(%s::tsvector || %s::tsvector || %s::tsvector || %s::tsvector"
+        " || array_to_tsvector(%s::text[]))",
+        (*fields, identifiers),
+    ).fetchone()
+    assert row == (sum(field.count(":") for field in fields) + 64,)
+
+
+def test_the_longest_question_is_taken(connection: psycopg.Connection) -> None:
+    text = " ".join(f"wordNumber{number}" for number in range(500))[:8_000]
+    row = connection.execute(
+        "SELECT %s::tsvector @@ %s::tsquery",
+        (index_lexemes(text, "en"), lexical_query(text, "en", ["de", "fr", "es"])),
+    ).fetchone()
+    assert row == (True,)
