@@ -1,12 +1,11 @@
 """Languages of texts: which one a text is in, its stemmer's name and its function words."""
 
+import os
 import re
 import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-from memsense.forking import renew_in_child
 
 STEMMERS = {
     "ar": "arabic",
@@ -98,7 +97,6 @@ class _Model:
     def __init__(self) -> None:
         self._identifier: Any = None
         self.renew()
-        renew_in_child(self.renew)
 
     def renew(self) -> None:
         """Replace the lock, which a thread of the parent may have held at the fork."""
@@ -120,6 +118,9 @@ class _Model:
 
 
 _model = _Model()
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    # Not by `forking`: its weak reference to an object of a module fails when Python ends.
+    os.register_at_fork(after_in_child=_model.renew)
 
 
 def detect(text: str, default: str) -> str:

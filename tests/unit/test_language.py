@@ -91,6 +91,7 @@ def test_threads_that_come_first_together_get_the_answer_of_one() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["de", "fr", "es", "it"] * 4
+    assert not done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
@@ -108,6 +109,7 @@ def test_a_process_forked_while_the_model_loads_has_its_own() -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["de", "0"]
+    assert not done.stderr
 
 
 @pytest.mark.parametrize("text", [SENTENCES["en"], *map(SENTENCES.get, ("ru", "zh", "ar"))])
