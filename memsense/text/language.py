@@ -132,9 +132,9 @@ def detect(text: str, default: str) -> str:
     among the languages in `COMMON` and, for a text of 40 characters or more, `RARE`. The default is
     preferred if the model finds it nearly as likely.
 
-    Of program messages of 100 characters on average 97% in 19 languages are right, of short
-    sentences of the panel in German, French and Spanish 99%, of LoCoMo's turns all but one in
-    2,000, where the default is another language.
+    With another language as the default, it is right for 97% of program messages in 15 languages,
+    for 99% of the panel's short sentences in German, French and Spanish and for 99.9% of LoCoMo's
+    turns.
 
     Args:
         text: Any text. Its first 400 characters are read.

@@ -16,7 +16,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, starmap
 from typing import Any, NamedTuple, Protocol
 
 import Stemmer
@@ -125,8 +125,8 @@ def index_lexemes(text: str, language: str) -> str:
 
     Stop words of the language make no lexeme and take no place. A unit's parts take a place each,
     in order; the unit as a whole is at the place of its last part, and so are the single
-    characters of a run of Chinese, Japanese or Korean. So the number of different
-    places is the number of the text's words, up to 16,383.
+    characters of a run of Chinese, Japanese or Korean. So the number of different places is the
+    number of the text's words, up to 16,383.
 
     Args:
         text: Any text, control characters and all.
@@ -159,12 +159,13 @@ def ask_lexemes(text: str, language: str, languages: Iterable[str]) -> str:
 
         ask_lexemes("Where is Müller?", "en", ["en", "de"])  # "'muller':1A 'mueller':1 'mull':1"
 
-    A lexeme has one place, the number of the word that it is a spelling of: those with the same
-    number are alternatives: one of them in a text is enough. Numbers begin at 1 and may have
-    gaps. A word's spellings are its stem in the question's language and in each of the memory's
-    (except where it is a stop word), and ae, oe, ue for ä, ö, ü and the other way round. A unit's
-    parts are words of their own, and its whole is a spelling of the last. A lexeme that several
-    words have belongs to the one whose first spelling it is, else to the first of them.
+    A lexeme has one place, the number of the word that it is a spelling of. Lexemes of the same
+    number are alternatives: one of them in a text is enough. Numbers begin at 1 and may have gaps.
+
+    A word's spellings are its stem in the question's language and in each of the memory's (except
+    where it is a stop word), and ae, oe, ue for ä, ö, ü and the other way round. A unit's parts are
+    words of their own, and its whole is a spelling of the last. A lexeme that several words have
+    belongs to the one whose first spelling it is, else to the first of them.
 
     Args:
         text: The question.
@@ -273,19 +274,25 @@ def _own_first(language: str, languages: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((language, *languages)))
 
 
-def _find_units(text: str) -> Iterator[Unit]:
+def _find_tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the units of a text as they are written when it is clean, and their kinds."""
     text = clean(text)
     if text.isascii():
-        yield from map(_read_word, _ASCII_WORD.findall(text))
+        for word in _ASCII_WORD.findall(text):
+            yield word, "word"
         return
     for match in _unit_pattern().finditer(text):
-        kind = match.lastgroup
-        if kind == "word":
-            yield _read_word(match[0])
-        elif kind == "emoji":
-            yield Unit(match[0])
-        else:
-            yield _cut_run(match[0], kind or "")
+        yield match[0], match.lastgroup or ""
+
+
+def _find_units(text: str) -> Iterator[Unit]:
+    return starmap(_read_token, _find_tokens(text))
+
+
+def _read_token(token: str, kind: str) -> Unit:
+    if kind == "word":
+        return _read_word(token)
+    return Unit(token) if kind == "emoji" else _cut_run(token, kind)
 
 
 def _cut_run(run: str, kind: str) -> Unit:
@@ -327,25 +334,19 @@ def _read_word(word: str) -> Unit:
     return Unit(word, () if is_key or not pieces[1:] else tuple(map(_read_word, pieces)))
 
 
-def _index(text: str, language: str) -> Iterator[Iterable[str]]:
+def _index(text: str, language: str) -> Iterator[tuple[str, ...]]:
     """Yield the lexemes of each place of a stored text."""
-    text = clean(text)
-    if text.isascii():
-        for word in _ASCII_WORD.findall(text):
-            yield from _index_word(word, language)
-        return
-    for unit in _find_units(text):
-        yield from _index_unit(unit, language)
-
-
-def _index_unit(unit: Unit, language: str) -> list[tuple[str, ...]]:
-    places = _spell_unit(unit, (language,), is_question=False)
-    return [tuple(spelling for piece in place for spelling in piece) for place in places]
+    for token, kind in _find_tokens(text):
+        # The cache holds words, no keys and no sentences.
+        is_short = len(token) <= LONGEST_COMPOUND
+        read = _index_token if is_short else _index_token.__wrapped__
+        yield from read(token, kind, language)
 
 
 @lru_cache(maxsize=20_000)
-def _index_word(word: str, language: str) -> list[tuple[str, ...]]:
-    return _index_unit(_read_word(word), language)
+def _index_token(token: str, kind: str, language: str) -> tuple[tuple[str, ...], ...]:
+    places = _spell_unit(_read_token(token, kind), (language,), is_question=False)
+    return tuple(tuple(chain.from_iterable(place)) for place in places)
 
 
 def _spell_unit(unit: Unit, languages: tuple[str, ...], *, is_question: bool) -> list[Place]:
