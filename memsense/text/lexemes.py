@@ -95,6 +95,12 @@ _WITH_UMLAUTS = frozenset(("da", "de", "fi", "hu", "no", "sv", "tr"))
 # Not in "queue" and "neue".
 _TWO_FOR_UMLAUT = re.compile("(?<![aeq])([aou])e")
 
+# Chinese characters of grammar: pronouns, particles, negations and question words.
+_FUNCTION_CHARACTERS = frozenset(
+    "的了着过得地是在有和与或就也都还很不没別别我你您他她它们們这這那哪什么麼怎吗嗎呢吧啊几幾个個之其于於以而"
+    "为為被把从從到对對"
+)
+
 _stemmers = threading.local()
 
 
@@ -105,8 +111,8 @@ class _Stemmer(Protocol):
 class Unit(NamedTuple):
     """A word of a text, or a part of one, with the parts by which it is found as well.
 
-    A run of a script without blanks has no word of its own: its text is ''. `singles` are single
-    characters that only the index has.
+    A run of a script without blanks has no word of its own: its text is ''. `singles` are the
+    Chinese characters of a pair, by which it is found as well.
     """
 
     text: str
@@ -124,9 +130,9 @@ def index_lexemes(text: str, language: str) -> str:
         index_lexemes("The keys of room B-12", "en")  # "'key':1 'room':2 'b':3 '12':4 'b12':4"
 
     Stop words of the language make no lexeme and take no place. A unit's parts take a place each,
-    in order; the unit as a whole is at the place of its last part, and so are the single
-    characters of a run of Chinese, Japanese or Korean. So the number of different places is the
-    number of the text's words, up to 16,383.
+    in order; the unit as a whole is at the place of its last part, and a single Chinese character
+    at that of its pair. So the number of different places is the number of the text's words, up to
+    16,383.
 
     Args:
         text: Any text, control characters and all.
@@ -164,7 +170,8 @@ def ask_lexemes(text: str, language: str, languages: Iterable[str]) -> str:
 
     A word's spellings are its stem in the question's language and in each of the memory's (except
     where it is a stop word), and ae, oe, ue for ä, ö, ü and the other way round. A unit's parts are
-    words of their own, and its whole is a spelling of the last. A lexeme that several words have
+    words of their own, and its whole is a spelling of the last. The characters of a Chinese pair
+    are spellings of the pair, except function words such as 的. A lexeme that several words have
     belongs to the one whose first spelling it is, else to the first of them.
 
     Args:
@@ -301,12 +308,19 @@ def _cut_run(run: str, kind: str) -> Unit:
     characters = [run[start:end] for start, end in pairwise([*starts, len(run)])]
     if len(characters) == 1:
         return Unit(run)
-    pairs = tuple(Unit(first + second) for first, second in pairwise(characters))
-    if kind == "hangul":
-        # Korean puts blanks between words, and particles behind them.
-        return Unit(run, pairs, run)
-    singles = "".join(p for p in run if p >= "\u3400") if kind == "han" else ""
-    return Unit("", pairs, singles)
+    is_han = kind == "han"
+    pairs = [
+        Unit(first + second, singles=_find_han(first) if is_han else "")
+        for first, second in pairwise(characters)
+    ]
+    if is_han:
+        pairs[-1] = Unit(pairs[-1].text, singles=pairs[-1].singles + _find_han(characters[-1]))
+    # Korean puts blanks between words, and particles behind them.
+    return Unit(run if kind == "hangul" else "", tuple(pairs), run if kind == "hangul" else "")
+
+
+def _find_han(character: str) -> str:
+    return character[0] if character[0] >= "\u3400" else ""
 
 
 def _read_word(word: str) -> Unit:
@@ -359,6 +373,10 @@ def _spell_unit(unit: Unit, languages: tuple[str, ...], *, is_question: bool) ->
         last.append(_spell(unit.text, languages, is_question=is_question))
     if not is_question:
         last += ((single,) for single in dict.fromkeys(unit.singles))
+    elif not unit.parts:
+        # 药 finds 吃药 by 买药 as well. The single syllables of Korean words say too little.
+        singles = set(unit.singles).difference(_FUNCTION_CHARACTERS)
+        last += ((single,) for single in sorted(singles))
     more = tuple(filter(None, last))
     if not more:
         return places
