@@ -298,6 +298,36 @@ def test_the_default_embedder_is_onnx() -> None:
     assert (opened.model, opened.dimension) == (onnx_module.MODEL, 384)
 
 
+ENGLISH = ["Where does Ada live?", "naïve café — “quoted”, don’t 🏔", LONG, "KX-4093: 12 %", "Ärger"]
+
+
+def test_texts_without_other_widths_are_read_as_before(embedder: OnnxEmbedder) -> None:
+    plain = tokenizers.BertWordPieceTokenizer(str(onnx_module.VOCABULARY), lowercase=True)
+    read = embedder._encode(ENGLISH)  # pyright: ignore[reportPrivateUsage]
+    before = plain.encode_batch(ENGLISH)
+    assert [(it.ids, it.offsets) for it in read] == [(it.ids, it.offsets) for it in before]
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "lengths"),
+    [
+        ("ＫＸ４０９３ is late", "KX4093 is late", None),
+        ("ｶﾊﾞﾝ", "カハ\u3099ン", None),
+        ("𝐛𝐨𝐥𝐝 𝟙", "bold 1", None),
+        ("the ﬁle of an oﬃce", "the file of an office", [3, 3, 2, 2, 4]),
+    ],
+)
+def test_letters_of_other_widths_are_read_as_the_usual_ones(
+    embedder: OnnxEmbedder, text: str, usual: str, lengths: list[int] | None
+) -> None:
+    one, other = embedder._encode([text, usual])  # pyright: ignore[reportPrivateUsage]
+    assert one.ids == other.ids
+    assert onnx_module.UNKNOWN not in one.ids
+    # Offsets are those of the text as it is.
+    spans = [end - start for start, end in one.offsets[1:-1]]
+    assert spans == (lengths or [end - start for start, end in other.offsets[1:-1]])
+
+
 def test_texts_become_the_tokens_that_the_vocabulary_defines() -> None:
     tokenizer = tokenizers.BertWordPieceTokenizer(str(onnx_module.VOCABULARY), lowercase=True)
     tokens = tokenizer.encode("Café embeddings, 日本!").tokens
