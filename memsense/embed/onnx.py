@@ -267,12 +267,14 @@ class OnnxEmbedder:
         vectors = hidden.mean(axis=0, keepdims=True)
         # A token counts by the root of its idf. By Zipf's law a word's frequency goes by its rank,
         # and the vocabulary is sorted by rank, so that no counts of words are needed.
-        ranks = np.maximum(np.array(ids[1:-1]) - COMMONEST_WORD + 1, 1)
+        numbers = np.array(ids[1:-1])
+        ranks = np.maximum(numbers - COMMONEST_WORD + 1, 1)
         return check_vectors(vectors, 1, DIMENSION)[0], QuestionTokens(
             vocabulary=self.vocabulary,
             words=self.vocabulary.spell(ids[1:-1]),
             vectors=unit_rows(hidden[1:-1]) - self._mean,
-            weights=np.sqrt(np.log1p(ranks)),
+            # Unknown words are one piece, so that any of them would meet any other.
+            weights=np.where(numbers == UNKNOWN, 0.0, np.sqrt(np.log1p(ranks))),
         )
 
     def token_mean(self, texts: Sequence[str]) -> Vectors:

@@ -140,6 +140,8 @@ def prepare_search(
                 repeated = [window.repeated for window in windows]
                 tokens = join_tokens([own for _, own in read], repeated)
                 tokens = tokens.heaviest(profile.question_tokens)
+                if not tokens.weights.any():
+                    tokens = None
             elif is_routed:
                 vectors = [embedder.embed_query(window.text) for window in windows]
         if vectors and profile.has_requests:
