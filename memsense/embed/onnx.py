@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
@@ -22,6 +23,7 @@ from memsense.embed.runtime import (
     usable_cores,
 )
 from memsense.embed.tokens import (
+    UNKNOWN_PIECE,
     Passage,
     QuestionTokens,
     Ranges,
@@ -77,6 +79,13 @@ GRAPH = DATA / "graph.onnx"
 
 COMMONEST_WORD = 1996
 """Number of "the": from here on, the vocabulary lists words from the most frequent down."""
+
+
+LAST_LATIN = "\u024f"
+"""Last letter of the Latin scripts."""
+
+# Letters, marks and symbols beyond Latin and general punctuation.
+_BEYOND_LATIN = re.compile(f"[^\0-{LAST_LATIN}\u2010-\u203f]")
 
 
 class Encoding(Protocol):
@@ -205,6 +214,30 @@ class OnnxEmbedder:
             while start < end and pieces[start].startswith("##"):
                 start += 1
         return windows if len(windows) > 1 else [Window(text)]
+
+    def share_known(self, text: str) -> float:
+        """Return the share of a text, 0 to 1, in word pieces that the English model knows.
+
+        It knows neither [UNK] nor single letters beyond Latin, into which the tokenizer cuts Han,
+        kana, Hangul, Cyrillic and so on. Signs don't count, nor what the model doesn't read.
+
+        Args:
+            text: A text, not blank.
+        """
+        if not _BEYOND_LATIN.search(text):
+            return 1.0
+        [encoding] = self._encode([text])
+        pieces = self.vocabulary.spell(encoding.ids[1:-1])[: MAX_TOKENS - EMPTY_TOKENS]
+        counts = Counter[bool]()
+        for piece, (start, end) in zip(pieces, encoding.offsets[1:], strict=False):
+            letters = piece.removeprefix("##")
+            if any(map(str.isalnum, text[start:end])):
+                is_letter = len(letters) == 1 and letters > LAST_LATIN
+                counts[piece != UNKNOWN_PIECE and not is_letter] += 1
+        if counts:
+            return counts[True] / counts.total()
+        # Signs and emoji alone: known if the vocabulary has one of them.
+        return float(any(piece != UNKNOWN_PIECE for piece in pieces))
 
     def read(self, passages: Sequence[Passage]) -> list[Reading]:
         """Return the vectors of each passage, of its parts and of its tokens, from one run.
