@@ -239,7 +239,7 @@ def _words_alone_signal(
             place = places.item(row)
             if place <= len(best):
                 values[row] = max(0.0, strength.item(row) * (best.item(place - 1) - scores[row]))
-                because[row] = f"its vectors are not made yet; by words it is number {place}"
+                because[row] = f"it has no vectors; by words it is number {place}"
     return _make_signal("words_alone", profile.words_alone_weight, values, because)
 
 
