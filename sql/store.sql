@@ -279,7 +279,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     part_count = EXCLUDED.part_count, opening_length = EXCLUDED.opening_length, expires_at = EXCLUDED.expires_at,
     project = EXCLUDED.project,
     tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
-    tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length
+    tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length, unknown_to = '{}'
 RETURNING chunk_id, granularity, ordinal, part;
 
 -- name: assign_projects
@@ -345,6 +345,13 @@ CROSS JOIN unnest(%(chunk_ids)b::bigint[], %(previous_chunk_ids)b::bigint[], %(r
     AS vector (chunk_id, previous_chunk_id, route, granularity, embedding)
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
 RETURNING fresh;
+
+-- name: mark_unknown
+-- The model knows too little of these chunks: they lack no vector of it.
+UPDATE memsense.chunks
+SET unknown_to = unknown_to || %(model_id)s::integer
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
+  AND NOT %(model_id)s = ANY (unknown_to);
 
 -- name: delete_embeddings
 DELETE FROM memsense.embeddings

@@ -25,6 +25,8 @@ from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names
 from memsense.store.planning import drop_repeats
 from memsense.text.identifiers import find_identifiers, index_identifiers
+from memsense.text.language import detect
+from memsense.text.lexemes import ask_lexemes, index_lexemes, lexical_query
 from memsense.types import ChunkDraft, Conversation, ExchangeDraft
 
 Read = Callable[[str], object]
@@ -52,6 +54,10 @@ READ: dict[str, Read] = {
     "facets": lambda text: TAGGER.tag(text, ""),
     "facets of an answer": lambda text: TAGGER.tag("", text),
     "scripts": segment_scripts,
+    "lexemes": lambda text: index_lexemes(text, "de"),
+    "lexemes of a question": lambda text: ask_lexemes(text, "de", ["en", "fr"]),
+    "a lexical query": lambda text: lexical_query(text, "de", ["en"]),
+    "language": lambda text: detect(text, "en"),
     "pieces": lambda text: split_exchange(text, text),
     "a chat's line": parse_head,
 }

@@ -63,8 +63,9 @@ def test_a_regression_is_on_the_page_with_its_weights(heading: str, weights: Any
 
 
 def test_the_decision_to_be_silent_is_on_the_page_with_both_sets_of_weights() -> None:
-    assert weights_of("Silence", -2) == silence.TOKEN_WEIGHTS
-    assert weights_of("Silence", -1) == silence.WORD_WEIGHTS
+    assert weights_of("Silence", -3) == silence.TOKEN_WEIGHTS
+    assert weights_of("Silence", -2) == silence.WORD_WEIGHTS
+    assert weights_of("Silence", -1) == silence.UNKNOWN_WEIGHTS
 
 
 def test_the_nearness_to_a_date_is_on_the_page() -> None:

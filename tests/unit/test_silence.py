@@ -25,6 +25,9 @@ EXPLAIN = Explanation(
             "¡Gracias!",
             "好的",
         ),
+        *("Спасибо большое!", "Привет, как дела?", "ありがとうございます！", "はい、お願いします"),
+        *("감사합니다", "안녕하세요!", "Obrigado, valeu!", "Dank je wel", "Dzięki, dobranoc"),
+        *("İyi günler", "Hayır, teşekkürler", "شكراً جزيلاً", "السلام عليكم"),
         *("hey, how's it going?", "What's up?", "good night, see you tomorrow"),
     ],
 )
@@ -48,6 +51,13 @@ def test_acknowledgements_greetings_and_farewells_are_small_talk(prompt: str) ->
             "no peanuts for me",
         ),
         *("have I been there?", "Yes, Lisbon", "the garden"),
+        *(
+            "Где я живу?",
+            "私の犬の名前は？",
+            "はいしゃはどこ",
+            "내 개 이름이 뭐야?",
+            "Nerede yaşıyorum?",
+        ),
     ],
 )
 def test_what_may_need_a_memory_is_no_small_talk(prompt: str) -> None:
@@ -103,3 +113,28 @@ def test_without_tokens_words_alone_decide() -> None:
     assert chances[0] < chances[1]
     asked = judge("tea", [lexical(0.4)], {}, is_asked=True).chance
     assert asked > 0.5 > judge("tea", [lexical(0.4)], {}).chance
+
+
+def test_coverage_decides_about_a_prompt_that_the_model_does_not_know() -> None:
+    def chance(coverage: float, *, is_asked: bool = False) -> float:
+        hit = Judged(explain=replace(EXPLAIN, coverage=coverage), text="")
+        question = {"share_known": 0.1}
+        return judge("Как зовут собаку?", [hit], question, is_asked=is_asked).chance
+
+    assert chance(0.03) < 0.5 < chance(0.05)
+    assert chance(0.03, is_asked=True) > 0.5 > chance(0.01, is_asked=True)
+
+
+def test_the_similarity_of_a_model_without_tokens_has_its_own_threshold() -> None:
+    def chance(similarity: float, model: str) -> float:
+        hit = Judged(explain=replace(EXPLAIN, similarity=similarity), text="")
+        return judge("Как зовут собаку?", [hit], {"model": model}).chance
+
+    assert chance(0.2, "use-multilingual-3") < 0.5 < chance(0.24, "use-multilingual-3")
+    assert chance(0.24, "another") == chance(0.2, "another")
+
+
+def test_a_prompt_in_another_language_than_english_needs_nearer_hits() -> None:
+    relevance = [judge("Wie?", [hit(0.4, 0.5, 0.3)], {"language": it}) for it in ("en", "de")]
+    assert relevance[0].chance > relevance[1].chance
+    assert relevance[0] == judge("Wie?", [hit(0.4, 0.5, 0.3)], {})
