@@ -38,6 +38,7 @@ from memsense.search.recall.statement import (
     recall_text,
 )
 from memsense.search.request import FILTER_NAMES, QUOTED, Filters
+from memsense.text.lexemes import ask_lexemes
 
 INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
@@ -195,7 +196,7 @@ def test_every_shape_is_planned_by_the_server(
             model_id=1,
             query_vector=HashingEmbedder().embed_query("tea"),
             window_vectors=[HashingEmbedder().embed_query(text) for text in ("sea", "pea")],
-            terms="tea",
+            terms=ask_lexemes("tea", "en", ()),
             profile=BALANCED,
             top_k=8,
             filters=EVERY_FILTER,
@@ -436,8 +437,6 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
         "ensure_tenant",
         "ensure_model",
         "find_model",
-        "find_language",
-        "list_languages",
     }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}
     assert set(statement_names()) - named == without - {"find_tenant"}
