@@ -430,8 +430,8 @@ ChunksAndMessages = Annotated[
 # Times -------------------------------------------------------------------------------------------
 
 
-def read_local_time(value: object) -> datetime:
-    """Return a datetime or an ISO 8601 text as an aware datetime in its own zone; no zone is UTC.
+def read_wall_time(value: object) -> datetime:
+    """Return a datetime or an ISO 8601 text as a datetime in its own zone, or naive without one.
 
     Raises ValueError, also for times that no database can store.
     """
@@ -451,7 +451,16 @@ def read_local_time(value: object) -> datetime:
     if not is_usable:
         years = f"{EARLIEST.year} to {END.year - 1}"
         raise wrong_value(f"must lie in the years {years}", value)
-    return local  # pyright: ignore[reportPossiblyUnboundVariable]
+    return moment
+
+
+def read_local_time(value: object) -> datetime:
+    """Return a datetime or an ISO 8601 text as an aware datetime in its own zone; no zone is UTC.
+
+    Raises ValueError as `read_wall_time`.
+    """
+    moment = read_wall_time(value)
+    return moment if has_zone(moment) else moment.replace(tzinfo=UTC)
 
 
 def has_zone(moment: datetime) -> bool:
@@ -468,12 +477,11 @@ _TIME_SCHEMA = {"type": "string", "format": "date-time"}
 Time = Annotated[datetime, Check(_read_time, _TIME_SCHEMA)]
 """Datetime or ISO 8601 text, converted to UTC; without a zone it is UTC."""
 
-LocalTime = Annotated[datetime, Check(read_local_time, _TIME_SCHEMA)]
-"""As `Time`, but in its own zone: a question's "today" is a day of that zone."""
-
 AnyTime = Annotated[datetime | str, Check(_read_time, _TIME_SCHEMA)]
-AnyLocalTime = Annotated[datetime | str, Check(read_local_time, _TIME_SCHEMA)]
-"""`Time` and `LocalTime` as public signatures have them: callers may pass texts."""
+"""`Time` as public signatures have it: callers may pass texts."""
+
+AnyWallTime = Annotated[datetime | str, Check(read_wall_time, _TIME_SCHEMA)]
+"""As `AnyTime`, but not converted: a question's "today" is a day of the asker's zone."""
 
 
 def checked_time(value: datetime | str | None) -> datetime | None:

@@ -25,6 +25,7 @@ from memsense.draft.ingest_run import IngestReport, NothingIngestedError
 from memsense.errors import IngestError
 from memsense.ingest import DateOrder, ReadOptions
 from memsense.ingest.mapping.format_map import SUFFIX
+from memsense.timezones import find_zone
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -310,11 +311,9 @@ def _read_zone(name: str | None) -> ZoneInfo | None:
     if name is None:
         return None
     try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise typer.BadParameter(
-            f"no time zone {name!r}; write it like Europe/Lisbon", param_hint="--timezone"
-        ) from error
+        return find_zone(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--timezone") from error
 
 
 def _read_map(texts: Sequence[str]) -> str | dict[str, str | Sequence[str]]:

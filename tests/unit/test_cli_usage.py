@@ -51,7 +51,7 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
         (("search", "--all-users", "hi", "--without", "lexcal"), "did you mean 'lexical'?"),
         (("search", "--all-users", "hi", "--kind", "stabel"), "did you mean 'stable'?"),
         (("ingest", "--map", "nope=x", SAMPLE), "no field named 'nope'"),
-        (("ingest", "--timezone", "Nowhere/Else", SAMPLE), "write it like Europe/Lisbon"),
+        (("ingest", "--timezone", "Nowhere/Else", SAMPLE), "such as 'Europe/Lisbon', not"),
         (("ingest", "--watch", "-"), "--watch needs files or folders"),
         (("ingest", "--watch", "--dry-run", SAMPLE), "exclude each other"),
         (("search", "--all-users", "hi", "--without", "nope"), "there are vec_full"),

@@ -11,6 +11,7 @@ from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.tense import Tense, find_tense
+from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced, segment_scripts
 
@@ -83,7 +84,8 @@ class Question:
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
     mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
     versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
-    identifiers of a question count. `tense` is the time that it asks about.
+    identifiers of a question count. `tense` is the time that it asks about. `calendar` is that of
+    the asker, by which a memory's day counts too.
     """
 
     text: str
@@ -93,6 +95,7 @@ class Question:
     quoted: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
+    calendar: Calendar = DEFAULT_CALENDAR
 
 
 def analyse_question(
@@ -100,6 +103,7 @@ def analyse_question(
     *,
     speakers: Sequence[str] = (),
     asked_at: datetime | None = None,
+    calendar: Calendar = DEFAULT_CALENDAR,
     language: str = "english",
     asker: str | None = None,
     introduced: Sequence[str] = (),
@@ -113,9 +117,9 @@ def analyse_question(
     Names inside dates or quotations stay in the search text. A question without a name is searched
     for as it is, and so is one that would otherwise have only function words left. Dates are read
     in English and as numbers; a question in another `language` has none. Relative dates need
-    `asked_at`. If `is_asker_known`, a question about the user whose id is `asker`, or whose names
-    are `introduced`, is searched for as the user would ask it, unless the memory has several
-    speakers with names.
+    `asked_at`, whose day is that of its own zone. If `is_asker_known`, a question about the user
+    whose id is `asker`, or whose names are `introduced`, is searched for as the user would ask it,
+    unless the memory has several speakers with names.
     """
     quotations = list(find_quotations(text))
     dates = find_dates(text, asked_at) if language == "english" else ()
@@ -140,6 +144,7 @@ def analyse_question(
         identifiers=find_identifiers(text),
         # Who names a date wants what was said then.
         tense=find_tense(text) if is_of_one and not dates else "",
+        calendar=calendar,
     )
 
 

@@ -270,7 +270,11 @@ def _own_signals(
         _make_signal("similarity", profile.similarity_weight, similarity),
     ]
     if profile.date_weight and question.dates:
-        near = [date_proximity(time, question.dates) for time in candidates.times]
+        day_of, zones = question.calendar.day_of, candidates.zones_known.tolist()
+        near = [
+            date_proximity(at and day_of(at, zone_known=has_zone), question.dates)
+            for at, has_zone in zip(candidates.times, zones, strict=True)
+        ]
         names = ", ".join([item.text for item in question.dates])
         values = np.array(near, dtype=float)
         reason = f"the question names {names}"
