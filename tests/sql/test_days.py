@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
-from memsense import MemSense
+from memsense import MemSense, load_settings
 from memsense.errors import ConfigurationError, InvalidInputError
+from memsense.hooks.recall import Recaller
 from memsense.search.hits import SearchResult
 
 OpenMemory = Callable[..., MemSense]
@@ -239,6 +240,18 @@ def test_a_trace_of_an_earlier_version_is_replayed_by_days_of_utc(
         connection.execute("UPDATE memsense.traces SET timezone = NULL, calendar = NULL")
     memory.settings.set(timezone=TOKYO)
     assert memory.traces.replay(result.trace_id or "").is_unchanged
+
+
+def test_hooks_ask_in_the_machines_zone(
+    open_memory: OpenMemory, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = open_memory(settings=load_settings(database_url=database_url, trace_sample=1.0))
+    store_one(memory)
+    monkeypatch.setenv("TZ", TOKYO)
+    user = memory.for_user("ada")
+    Recaller().recall(user, "tuesday", "Where was the walk today?", project=None, max_tokens=500)
+    [summary] = memory.traces.list()
+    assert memory.traces.get(summary.trace_id).timezone == TOKYO
 
 
 @pytest.mark.parametrize(
