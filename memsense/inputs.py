@@ -502,10 +502,14 @@ NEVER = "never"
 def _read_ttl(value: object) -> timedelta | str:
     if value == NEVER:
         return NEVER
-    return _read_duration(value, " or 'never'")
+    return read_duration(value, " or 'never'")
 
 
-def _read_duration(value: object, otherwise: str = "") -> timedelta:
+def read_duration(value: object, otherwise: str = "") -> timedelta:
+    """Return a timedelta or a text such as 12h as a timedelta.
+
+    Raises ValueError, which names `otherwise` as a further value.
+    """
     duration = value
     if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
         count, unit = match.groups()
@@ -520,10 +524,10 @@ def _read_duration(value: object, otherwise: str = "") -> timedelta:
 
 _DURATION_SCHEMA = {"type": "string", "maxLength": 50, "examples": ["30d"]}
 
-Duration = Annotated[timedelta, Check(_read_duration, _DURATION_SCHEMA)]
+Duration = Annotated[timedelta, Check(read_duration, _DURATION_SCHEMA)]
 """Timedelta or a text such as `30d`, of at most 100 years."""
 
-AnyDuration = Annotated[timedelta | str, Check(_read_duration, _DURATION_SCHEMA)]
+AnyDuration = Annotated[timedelta | str, Check(read_duration, _DURATION_SCHEMA)]
 """`Duration` as public signatures have it: callers may pass texts."""
 
 Ttl = Annotated[timedelta | str, Check(_read_ttl, _DURATION_SCHEMA)]

@@ -489,6 +489,7 @@ class Memory:
             mode=mode,
             ledger=True,
             user_speaker=reading.user_speaker,
+            exchange_gap=reading.exchange_gap,
             redacts=self._context.redacts(logs=True, choice=redact),
             annotations=notes,
         )

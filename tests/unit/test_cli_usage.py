@@ -52,6 +52,7 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
         (("search", "--all-users", "hi", "--kind", "stabel"), "did you mean 'stable'?"),
         (("ingest", "--map", "nope=x", SAMPLE), "no field named 'nope'"),
         (("ingest", "--timezone", "Nowhere/Else", SAMPLE), "such as 'Europe/Lisbon', not"),
+        (("ingest", "--exchange-gap", "six", SAMPLE), "12h, 30d or 4w, or 0 for none"),
         (("ingest", "--watch", "-"), "--watch needs files or folders"),
         (("ingest", "--watch", "--dry-run", SAMPLE), "exclude each other"),
         (("search", "--all-users", "hi", "--without", "nope"), "there are vec_full"),
