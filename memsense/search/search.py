@@ -86,7 +86,7 @@ class Search:
             "text": self.request.query,
             "searched": question.search_text,
             "names": list(question.named_speakers),
-            "dates": [item.text for item in question.dates],
+            "dates": [item.text for item in question.intervals],
             "quoted": list(question.quoted),
             "identifiers": list(question.identifiers),
             "lexemes": list(self.state.lexemes),

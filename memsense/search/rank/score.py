@@ -269,9 +269,9 @@ def _own_signals(
         _make_signal("coverage", profile.coverage_weight, coverage),
         _make_signal("similarity", profile.similarity_weight, similarity),
     ]
-    if profile.date_weight and question.dates:
-        near = [date_proximity(time, question.dates) for time in candidates.times]
-        names = ", ".join([item.text for item in question.dates])
+    if profile.date_weight and question.intervals:
+        near = [date_proximity(time, question.intervals) for time in candidates.times]
+        names = ", ".join([item.text for item in question.intervals])
         values = np.array(near, dtype=float)
         reason = f"the question names {names}"
         signals.append(_make_signal("date", profile.date_weight, values, reason))
