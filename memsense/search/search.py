@@ -87,12 +87,12 @@ class Search:
             "text": self.request.query,
             "searched": question.search_text,
             "names": list(question.named_speakers),
-            "dates": [item.text for item in question.dates],
+            "dates": [item.text for item in question.intervals],
             "quoted": list(question.quoted),
             "identifiers": list(question.identifiers),
             "lexemes": list(self.state.lexemes),
         }
-        if question.dates:
+        if question.intervals:
             analysis["timezone"] = name_zone(self.plan.asked_at)
         if self.state.left_out:
             analysis["left_out"] = list(self.state.left_out)

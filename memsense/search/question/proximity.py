@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, date
 
-from memsense.search.question.calendar import DateRange, Days
+from memsense.search.question.time.interval import Days, Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ DEFAULT_SCORES = DateScores()
 
 def date_proximity(
     day: date | None,
-    dates: Sequence[DateRange],
+    intervals: Sequence[Interval],
     scores: DateScores = DEFAULT_SCORES,
 ) -> float:
     """Return the proximity of a memory's day to the nearest date, 0 to 1; 0 without a day or date.
@@ -56,13 +56,13 @@ def date_proximity(
     if day is None:
         return 0.0
     stretches: list[Days] = []
-    for item in dates:
+    for item in intervals:
         if item.any_year:
             # In January, "in December" means the year before.
             years = range(max(day.year - 1, MINYEAR), min(day.year + 1, MAXYEAR - 1) + 1)
             stretches += [item.in_year(year) for year in years]
         else:
-            stretches.append((item.start, item.end))
+            stretches.append((item.first, item.last))
     return max((_score(day, start, end, scores) for start, end in stretches), default=0.0)
 
 
