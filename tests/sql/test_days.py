@@ -216,6 +216,42 @@ def test_the_past_has_the_same_days(memory: MemSense) -> None:
         assert date_value(memory, **options, as_of=recalled_at) == 1.0
 
 
+# A setting, words of a question of Friday 27 November 2026, a day that they mean with the setting
+# alone, and the value of the term `date` of that day.
+CALENDARS = [
+    ({"week_start": "sunday"}, "last week", "2026-11-15", 0.8),
+    ({"week_start": "saturday"}, "last week", "2026-11-14", 0.8),
+    ({"hemisphere": "south"}, "last summer", "2026-01-15", 0.45),
+]
+
+
+@pytest.mark.parametrize(("setting", "words", "day", "inside"), CALENDARS)
+def test_settings_of_the_calendar_decide_which_days_are_meant(
+    memory: MemSense, setting: Mapping[str, Any], words: str, day: str, inside: float
+) -> None:
+    at = f"{day}T12:00"
+    memory.add([{"role": "user", "content": "A walk", "at": at}], user_id="ada")
+    options: dict[str, Any] = {"user_id": "ada", "asked_at": NOON, "trace": True}
+    question = f"the walk {words}"
+    before = memory.search(question, **options)
+    assert dates_of(before) != {"walk": inside}
+    memory.settings.set(**setting)
+    result = memory.search(question, **options)
+    assert dates_of(result) == {"walk": inside}
+    memory.settings.reset(*setting)
+    for earlier in (before, result):
+        assert memory.traces.replay(earlier.trace_id or "").is_unchanged
+
+
+def test_an_order_of_day_and_month_leaves_the_other_reading_out(memory: MemSense) -> None:
+    memory.add([{"role": "user", "content": "A walk", "at": "2024-03-04T12:00"}], user_id="ada")
+    values: list[dict[str, float]] = []
+    for order in ("both", "mdy", "dmy"):
+        memory.settings.set(date_order=order)
+        values.append(dates_of(memory.search("the walk on 03/04/2024", user_id="ada")))
+    assert values == [{"walk": 1.0}, {"walk": 1.0}, {"walk": 0.0}]
+
+
 @pytest.mark.parametrize("zone", [ZoneInfo(TOKYO), timezone(timedelta(hours=9)), UTC])
 def test_a_replay_counts_the_days_of_the_recorded_search(memory: MemSense, zone: tzinfo) -> None:
     store_one(memory)
