@@ -430,8 +430,8 @@ ChunksAndMessages = Annotated[
 # Times -------------------------------------------------------------------------------------------
 
 
-def read_local_time(value: object) -> datetime:
-    """Return a datetime or an ISO 8601 text as an aware datetime in its own zone; no zone is UTC.
+def read_wall_time(value: object) -> datetime:
+    """Return a datetime or an ISO 8601 text as a datetime in its own zone, or naive without one.
 
     Raises ValueError, also for times that no database can store.
     """
@@ -451,7 +451,16 @@ def read_local_time(value: object) -> datetime:
     if not is_usable:
         years = f"{EARLIEST.year} to {END.year - 1}"
         raise wrong_value(f"must lie in the years {years}", value)
-    return local  # pyright: ignore[reportPossiblyUnboundVariable]
+    return moment
+
+
+def read_local_time(value: object) -> datetime:
+    """Return a datetime or an ISO 8601 text as an aware datetime in its own zone; no zone is UTC.
+
+    Raises ValueError as `read_wall_time`.
+    """
+    moment = read_wall_time(value)
+    return moment if has_zone(moment) else moment.replace(tzinfo=UTC)
 
 
 def has_zone(moment: datetime) -> bool:
@@ -468,12 +477,11 @@ _TIME_SCHEMA = {"type": "string", "format": "date-time"}
 Time = Annotated[datetime, Check(_read_time, _TIME_SCHEMA)]
 """Datetime or ISO 8601 text, converted to UTC; without a zone it is UTC."""
 
-LocalTime = Annotated[datetime, Check(read_local_time, _TIME_SCHEMA)]
-"""As `Time`, but in its own zone: a question's "today" is a day of that zone."""
-
 AnyTime = Annotated[datetime | str, Check(_read_time, _TIME_SCHEMA)]
-AnyLocalTime = Annotated[datetime | str, Check(read_local_time, _TIME_SCHEMA)]
-"""`Time` and `LocalTime` as public signatures have them: callers may pass texts."""
+"""`Time` as public signatures have it: callers may pass texts."""
+
+AnyWallTime = Annotated[datetime | str, Check(read_wall_time, _TIME_SCHEMA)]
+"""As `AnyTime`, but not converted: a question's "today" is a day of the asker's zone."""
 
 
 def checked_time(value: datetime | str | None) -> datetime | None:
@@ -494,10 +502,14 @@ NEVER = "never"
 def _read_ttl(value: object) -> timedelta | str:
     if value == NEVER:
         return NEVER
-    return _read_duration(value, " or 'never'")
+    return read_duration(value, " or 'never'")
 
 
-def _read_duration(value: object, otherwise: str = "") -> timedelta:
+def read_duration(value: object, otherwise: str = "") -> timedelta:
+    """Return a timedelta or a text such as 12h as a timedelta.
+
+    Raises ValueError, which names `otherwise` as a further value.
+    """
     duration = value
     if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
         count, unit = match.groups()
@@ -512,10 +524,10 @@ def _read_duration(value: object, otherwise: str = "") -> timedelta:
 
 _DURATION_SCHEMA = {"type": "string", "maxLength": 50, "examples": ["30d"]}
 
-Duration = Annotated[timedelta, Check(_read_duration, _DURATION_SCHEMA)]
+Duration = Annotated[timedelta, Check(read_duration, _DURATION_SCHEMA)]
 """Timedelta or a text such as `30d`, of at most 100 years."""
 
-AnyDuration = Annotated[timedelta | str, Check(_read_duration, _DURATION_SCHEMA)]
+AnyDuration = Annotated[timedelta | str, Check(read_duration, _DURATION_SCHEMA)]
 """`Duration` as public signatures have it: callers may pass texts."""
 
 Ttl = Annotated[timedelta | str, Check(_read_ttl, _DURATION_SCHEMA)]

@@ -129,12 +129,14 @@ class Exchange:
 
     Either side may be empty (a greeting, a question without a reply yet), never both.
     In people-to-people logs the user side is one chosen speaker, and the assistant side is all
-    others; the messages keep role `other` and their speakers.
+    others; the messages keep role `other` and their speakers. `follows_gap` is true if nothing but
+    a silence ended the exchange before.
     """
 
     ordinal: int
     user: Sequence[Message] = ()
     assistant: Sequence[Message] = ()
+    follows_gap: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +226,8 @@ class ExchangeDraft:
     no ledger; equal content within ten minutes of event time then counts once. A draft that
     `completes` a stored exchange replaces it. `has_expiry` is true if the caller set when the
     exchange expires, or that it never does; a `lifetime` begins when it is stored. `redacted`
-    counts by kind what its texts lack: secrets, and passages in `<private>`.
+    counts by kind what its texts lack: secrets, and passages in `<private>`. `follows_gap` is that
+    of the exchange.
     """
 
     chunks: Sequence[ChunkDraft]
@@ -233,6 +236,7 @@ class ExchangeDraft:
     has_expiry: bool = False
     lifetime: timedelta | None = None
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
+    follows_gap: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

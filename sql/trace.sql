@@ -15,14 +15,14 @@ WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
 INSERT INTO memsense.traces (
     tenant_id, trace_id, scope_id, namespace, user_id, question, searched, names, dates, lexemes, top_k,
     min_score, granularity, returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches,
-    candidate_count, hit_count, timings_ms, notes, recalled_at, request_share, kind_by
+    candidate_count, hit_count, timings_ms, notes, recalled_at, request_share, kind_by, timezone, calendar
 )
 VALUES (
     %(tenant_id)s, %(trace_id)s, %(scope_id)s,
     %(namespace)s, %(user_id)s, %(question)s, %(searched)s, %(names)s, %(dates)s, %(lexemes)s, %(top_k)s,
     %(min_score)s, %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
     %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s, %(recalled_at)s,
-    %(request_share)s, %(kind_by)s
+    %(request_share)s, %(kind_by)s, %(timezone)s, %(calendar)s
 )
 RETURNING recorded_at;
 
@@ -70,7 +70,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
 SELECT
     tenant_id, trace_id, namespace, user_id, question, searched, names, dates, lexemes, top_k, min_score, granularity,
     returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches, candidate_count, hit_count, timings_ms,
-    notes, recalled_at, request_share, kind_by, recorded_at
+    notes, recalled_at, request_share, kind_by, timezone, calendar, recorded_at
 FROM memsense.traces
 WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s AND trace_id = %(trace_id)s;
 

@@ -6,7 +6,7 @@ from alembic import op
 from memsense.db.migrate import run_file
 
 revision = "0040"
-down_revision = "0036"
+down_revision = "0039"
 
 
 def upgrade() -> None:

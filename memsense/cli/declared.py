@@ -31,6 +31,7 @@ PARAMETERS: dict[str, Declared] = {
     "kinds": (list[Literal["stable", "preference", "episodic", "ephemeral"]], None, 'Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
     "metadata": (dict[str, Any], None, "Only memories whose metadata contains this JSON object."),
     "asked_at": (datetime, None, 'Moment that "last week" in the question counts from; default: now.'),
+    "timezone": (str, None, "The asker's IANA time zone, such as Europe/Lisbon, whose days count; default: the setting `timezone`, else the zone of `asked_at`, else UTC."),
     "as_of": (datetime, None, "Search memory as it stood at this moment; needs the setting `history` to have been on. What was erased or has expired since is gone from the past too."),
     "profile": (str, None, "A profile or the name of one, used as it is; default: the namespace's settings."),
     "overrides": (dict[str, Any], None, 'Weights of routes (0 to 5) and constants of the profile to change for this call alone, such as {"lexical": 1.5}.'),
@@ -102,9 +103,9 @@ PARAMETERS: dict[str, Declared] = {
 """Every declaration once: by name, with a number where verbs declare a name differently."""
 
 _VERBS = {
-    "search": ["query", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "prompt_kind", "content_budget", "trace", "timeout"],
-    "context": ["prompt", "max_tokens", "user_id", "all_users", "project 2", "silence", "card", "agent_id", "session_ids", "since", "until", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "prompt_kind", "format", "trace", "timeout"],
-    "why_not": ["query", "chunk_id", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "as_of", "profile", "overrides", "prompt_kind", "timeout"],
+    "search": ["query", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "content_budget", "trace", "timeout"],
+    "context": ["prompt", "max_tokens", "user_id", "all_users", "project 2", "silence", "card", "agent_id", "session_ids", "since", "until", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "format", "trace", "timeout"],
+    "why_not": ["query", "chunk_id", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "timeout"],
     "recent": ["limit", "user_id", "all_users", "agent_id", "session_id", "granularity 2", "timeout"],
     "list": ["user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "tags", "kinds", "metadata", "granularity 2", "statuses", "order", "limit 2", "cursor", "timeout"],
     "sessions": ["user_id", "all_users", "agent_id", "project", "since", "until", "tags", "kinds", "limit 2", "cursor", "timeout"],

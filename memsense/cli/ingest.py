@@ -3,7 +3,7 @@
 import glob
 import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
@@ -22,9 +22,12 @@ from memsense.cli.target import target_of
 from memsense.cli.watching import add_up, check_watchable, watch_logs
 from memsense.draft.drafting import Annotations
 from memsense.draft.ingest_run import IngestReport, NothingIngestedError
-from memsense.errors import IngestError
+from memsense.errors import IngestError, InvalidInputError
 from memsense.ingest import DateOrder, ReadOptions
 from memsense.ingest.mapping.format_map import SUFFIX
+from memsense.ingest.options import Gap
+from memsense.inputs import Checker
+from memsense.timezones import find_zone
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -92,6 +95,14 @@ def ingest(
         DateOrder | None,
         typer.Option(help="Order of dates such as 03/04/21. Default: detected from the log."),
     ] = None,
+    exchange_gap: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="Silence between two messages of one side that ends an exchange, such as 12h;"
+            " 0: none does.",
+        ),
+    ] = "6h",
     map_fields: Annotated[
         list[str] | None,
         typer.Option(
@@ -177,6 +188,7 @@ def ingest(
         user_speaker=user_speaker,
         timezone=_read_zone(timezone),
         date_order=date_order,
+        exchange_gap=_read_gap(exchange_gap),
         map=_read_map(map_fields) if map_fields else None,
         sidechains=sidechains,
         all_branches=all_branches,
@@ -310,11 +322,16 @@ def _read_zone(name: str | None) -> ZoneInfo | None:
     if name is None:
         return None
     try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise typer.BadParameter(
-            f"no time zone {name!r}; write it like Europe/Lisbon", param_hint="--timezone"
-        ) from error
+        return find_zone(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--timezone") from error
+
+
+def _read_gap(text: str) -> timedelta:
+    try:
+        return Checker(Gap, "--exchange-gap")(text)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _read_map(texts: Sequence[str]) -> str | dict[str, str | Sequence[str]]:

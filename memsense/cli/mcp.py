@@ -13,6 +13,7 @@ from memsense.cli.target import target_of
 from memsense.environment import default_user
 from memsense.errors import ConfigurationError, InvalidInputError, MemSenseError
 from memsense.inputs import Checker, Id
+from memsense.timezones import find_machine_zone
 
 if TYPE_CHECKING:
     from memsense.mcp.scope import OneScope
@@ -97,6 +98,7 @@ def mcp(
         project=None if project is None else _read_id(project, "--project"),
         session_id=session,
         trace=trace or None,
+        timezone=find_machine_zone(),
         may=("read",) if read_only else ("read", "write", "forget"),
     )
     act_as(format_actor("mcp"))

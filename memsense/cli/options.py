@@ -20,6 +20,7 @@ from memsense.cli.values import (
     read_overrides,
 )
 from memsense.search.profiles import PROFILES
+from memsense.timezones import find_machine_zone
 
 _ID = re.compile(r"_ids?$")
 _ID_OR_PLURAL = re.compile(r"(_ids?|s)$")
@@ -133,6 +134,7 @@ FORMS: Mapping[str, Form] = {
     "occurred_at": Form(("--at",)),
     "dry_run": Form(("--dry-run", "-n")),
     "min_score": Form(metavar="SCORE"),
+    "timezone": Form(metavar="ZONE"),
     "exclude": Form(metavar="ID"),
     "exclude_sessions": Form(metavar="ID"),
     "ttl": Form(metavar="TTL"),
@@ -181,6 +183,8 @@ def options_of(
                 if value is not None and value not in ([], {})
                 if value is not False or _is_pair(name)
             }
+            if "timezone" in names and (zone := selection.get("timezone") or find_machine_zone()):
+                selection["timezone"] = zone
             command(**values, **{into: selection})
 
         declared = [option for name in names for option in declared_options(verb, name)]

@@ -75,6 +75,7 @@ def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
         ("searched", trace.searched if trace.searched != trace.question else ""),
         ("names", ", ".join(trace.names)),
         ("dates", ", ".join(trace.dates)),
+        ("time zone", trace.timezone or "" if trace.dates else ""),
         ("words", ", ".join(trace.lexemes)),
         ("filters", ", ".join(name for name, value in trace.filters.items() if value)),
         ("min_score", "" if trace.min_score is None else f"{trace.min_score!r}"),

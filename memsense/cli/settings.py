@@ -87,8 +87,8 @@ def set_values(
         list[str],
         typer.Argument(
             metavar="NAME=VALUE...",
-            help="profile, a route's weight (0 to 5), a constant, embedder_failure, history,"
-            " on_expiry, user_quota or on_quota.",
+            help="profile, a route's weight (0 to 5), a constant, timezone, week_start, hemisphere,"
+            " date_order, embedder_failure, history, on_expiry, user_quota or on_quota.",
         ),
     ],
     *,
@@ -101,6 +101,7 @@ def set_values(
     \b
       memsense settings set profile=vector_heavy
       memsense settings set lexical=1.5 mmr_lambda=0.9 --by ada
+      memsense settings set timezone=Europe/Lisbon
       memsense settings set embedder_failure=lexical
       memsense settings set history=on
       memsense settings set user_quota=10000 on_quota=archive

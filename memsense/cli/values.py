@@ -18,7 +18,10 @@ _ACCEPTED: dict[type, tuple[type, ...]] = {
     bool: (bool,),
     str: (str,),
 }
-TEXT_SETTINGS = frozenset({"profile", "embedder_failure", "history", "on_expiry", "on_quota"})
+TEXT_SETTINGS = frozenset(
+    "profile date_order embedder_failure hemisphere history on_expiry on_quota timezone"
+    " week_start".split()
+)
 """Settings that are not constants of a profile: their values are texts, read as they are."""
 
 _BOOLEANS: dict[str, bool] = {"true": True, "yes": True, "false": False, "no": False}

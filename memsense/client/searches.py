@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ from memsense.search.plan import EVERYONE, SearchPlan, has_same_plan, prepare_se
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, run_searches
-from memsense.search.settings import check_past, embedder_failure
+from memsense.search.settings import check_past, choose_calendar, embedder_failure
 from memsense.search.show import fetch_result, fetch_results, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
 from memsense.store.scopes import KnownScope, Namespace, check_model, find_every_scope, find_scope
@@ -164,8 +164,12 @@ class Searches:
         if search.state.scopes and search.state.settings_version != namespace.settings_version:
             newest = self._reload_namespace() or namespace
             profile = self._choose_profile(newest, request)
-            if profile != plan.profile and not self._has_other_model(search):
-                [search] = self._run_plans([replace(plan, profile=profile)])
+            now = plan.asked_at.astimezone(UTC)
+            asked_at, calendar = choose_calendar(newest, request, now)
+            is_outdated = (profile, calendar) != (plan.profile, plan.calendar)
+            if is_outdated and not self._has_other_model(search):
+                plan = replace(plan, profile=profile, asked_at=asked_at, calendar=calendar)
+                [search] = self._run_plans([plan])
         search = self._follow_model(search)
         if search.state.waiting:
             self._context.wake_worker()
@@ -213,6 +217,7 @@ class Searches:
         self, namespace: Namespace, request: SearchRequest, *, unembedded: str = ""
     ) -> SearchPlan:
         profile = self._choose_profile(namespace, request)
+        asked_at, calendar = choose_calendar(namespace, request)
         if unembedded and not profile.weights["lexical"]:
             raise EmbeddingError(f"{unembedded}; profile {profile.name!r} has no weight for words")
         if not unembedded and self._model is None:
@@ -225,7 +230,8 @@ class Searches:
             namespace=namespace.name,
             model=self._model or namespace.in_use,
             profile=profile,
-            asked_at=request.asked_at or datetime.now(UTC),
+            asked_at=asked_at,
+            calendar=calendar,
             language=namespace.language,
             unembedded=unembedded,
             recall_timeout=self._context.settings.recall_timeout,

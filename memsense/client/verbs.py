@@ -16,8 +16,8 @@ from pydantic import InstanceOf
 from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
 from memsense.inputs import (
-    AnyLocalTime,
     AnyTokenizer,
+    AnyWallTime,
     AsList,
     Checker,
     ChunkId,
@@ -86,6 +86,7 @@ from memsense.search.request import (
     QuestionText,
     SearchRequest,
 )
+from memsense.timezones import ZoneName
 from memsense.types import (
     Added,
     Chunk,
@@ -158,7 +159,14 @@ HitGranularity = Annotated[
     ),
 ]
 AskedAt = Annotated[
-    AnyLocalTime, about('Moment that "last week" in the question counts from; default: now.')
+    AnyWallTime, about('Moment that "last week" in the question counts from; default: now.')
+]
+Timezone = Annotated[
+    ZoneName,
+    about(
+        "The asker's IANA time zone, such as Europe/Lisbon, whose days count; default: the setting"
+        " `timezone`, else the zone of `asked_at`, else UTC."
+    ),
 ]
 ContentBudget = Annotated[
     ContentLength,
@@ -481,6 +489,7 @@ class Memory:
             mode=mode,
             ledger=True,
             user_speaker=reading.user_speaker,
+            exchange_gap=reading.exchange_gap,
             redacts=self._context.redacts(logs=True, choice=redact),
             annotations=notes,
         )
@@ -523,6 +532,7 @@ class Memory:
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
         asked_at: AskedAt | None = None,
+        timezone: Timezone | None = None,
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
@@ -560,6 +570,8 @@ class Memory:
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
             asked_at: Moment that "last week" in the question counts from; default: now.
+            timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
+                the setting `timezone`, else the zone of `asked_at`, else UTC.
             as_of: Search memory as it stood at this moment; needs the setting `history` to have
                 been on. What was erased or has expired since is gone from the past too.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
@@ -590,8 +602,9 @@ class Memory:
                 since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
-            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {}, content_budget=content_budget, prompt_kind=prompt_kind,
+            asked_at=checked_time(asked_at), timezone=timezone, as_of=checked_time(as_of),
+            profile=profile, overrides=overrides or {}, content_budget=content_budget,
+            prompt_kind=prompt_kind,
         )  # fmt: skip
         [result] = self._searches.answer([request], trace=trace)
         return result
@@ -638,6 +651,7 @@ class Memory:
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
         asked_at: AskedAt | None = None,
+        timezone: Timezone | None = None,
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
@@ -690,6 +704,8 @@ class Memory:
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
             asked_at: Moment that "last week" in the question counts from; default: now.
+            timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
+                the setting `timezone`, else the zone of `asked_at`, else UTC.
             as_of: Search memory as it stood at this moment; needs the setting `history` to have
                 been on. What was erased or has expired since is gone from the past too.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
@@ -724,8 +740,8 @@ class Memory:
                 until=checked_time(until), tags=tags, kinds=kinds,
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
-            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {}, prompt_kind=prompt_kind,
+            asked_at=checked_time(asked_at), timezone=timezone, as_of=checked_time(as_of),
+            profile=profile, overrides=overrides or {}, prompt_kind=prompt_kind,
         )  # fmt: skip
         return assemble(
             self._searches,
@@ -763,6 +779,7 @@ class Memory:
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
         asked_at: AskedAt | None = None,
+        timezone: Timezone | None = None,
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
@@ -798,6 +815,8 @@ class Memory:
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
             asked_at: Moment that "last week" in the question counts from; default: now.
+            timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
+                the setting `timezone`, else the zone of `asked_at`, else UTC.
             as_of: Search memory as it stood at this moment; needs the setting `history` to have
                 been on. What was erased or has expired since is gone from the past too.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
@@ -822,8 +841,9 @@ class Memory:
                 since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
-            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {}, content_budget=content_budget, prompt_kind=prompt_kind,
+            asked_at=checked_time(asked_at), timezone=timezone, as_of=checked_time(as_of),
+            profile=profile, overrides=overrides or {}, content_budget=content_budget,
+            prompt_kind=prompt_kind,
         )  # fmt: skip
         requests = [replace(request, query=query) for query in queries]
         return self._searches.answer(requests, trace=trace) if requests else []
@@ -850,6 +870,7 @@ class Memory:
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
         asked_at: AskedAt | None = None,
+        timezone: Timezone | None = None,
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
@@ -881,6 +902,8 @@ class Memory:
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
             asked_at: Moment that "last week" in the question counts from; default: now.
+            timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
+                the setting `timezone`, else the zone of `asked_at`, else UTC.
             as_of: Search memory as it stood at this moment; needs the setting `history` to have
                 been on. What was erased or has expired since is gone from the past too.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
@@ -904,8 +927,8 @@ class Memory:
                 since=checked_time(since), until=checked_time(until), tags=tags, kinds=kinds,
                 metadata=metadata, exclude=exclude, exclude_sessions=exclude_sessions,
             ),
-            asked_at=checked_time(asked_at), as_of=checked_time(as_of), profile=profile,
-            overrides=overrides or {}, prompt_kind=prompt_kind,
+            asked_at=checked_time(asked_at), timezone=timezone, as_of=checked_time(as_of),
+            profile=profile, overrides=overrides or {}, prompt_kind=prompt_kind,
         )  # fmt: skip
         return self._searches.explain_absence(request, chunk_id)
 

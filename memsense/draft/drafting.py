@@ -14,6 +14,7 @@ from memsense.draft.facets import FACETS, FacetTagger
 from memsense.draft.parts import cut_exchange
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
+from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import (
     Id,
     Input,
@@ -126,6 +127,7 @@ class Drafter:
         ledger: True for logs, which are read again: message keys decide whether an exchange is
             stored already. False for calls: equal content within ten minutes of event time is one.
         user_speaker: The speaker whose messages are the user's side in a log of several people.
+        exchange_gap: Silence between two messages of one side that ends an exchange; 0 for none.
         redacts: Whether secrets are replaced by their kind. Passages in `<private>` are always left
             out.
         annotations: Annotations for all exchanges.
@@ -135,6 +137,7 @@ class Drafter:
     mode: IngestMode = "turn"
     ledger: bool
     user_speaker: str | None = None
+    exchange_gap: timedelta = EXCHANGE_GAP
     redacts: bool = False
     annotations: Annotations = NO_ANNOTATIONS
 
@@ -144,7 +147,9 @@ class Drafter:
         # without secrets, too. A short password could be guessed from the hash of its sentence.
         conversation, redacted = self._clean(conversation)
         annotations, of_annotations = self._clean_annotations()
-        exchanges = pair_exchanges(conversation, user_speaker=self.user_speaker)
+        exchanges = pair_exchanges(
+            conversation, user_speaker=self.user_speaker, exchange_gap=self.exchange_gap
+        )
         speakers = {message.speaker for message in conversation.messages if message.speaker}
         session = _Session(
             conversation=conversation,
@@ -255,6 +260,7 @@ class Drafter:
             has_expiry=options.expires_at is not None or options.ttl is not None,
             lifetime=read_lifetime(options.ttl),
             redacted=redacted,
+            follows_gap=exchange.follows_gap,
         )
 
 

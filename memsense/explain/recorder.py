@@ -21,6 +21,8 @@ from memsense.search.profiles import ROUTES, Route
 from memsense.search.rank.choose import Ranking
 from memsense.search.rank.score import ScoreTerms
 from memsense.search.search import Search
+from memsense.search.settings import CALENDAR_SETTINGS
+from memsense.timezones import name_zone
 from memsense.types import Note
 
 if TYPE_CHECKING:
@@ -213,6 +215,8 @@ def build_trace(recording: Recording) -> "Trace":
         profile=search.plan.profile.as_dict(),
         request_share=search.kind.share if search.kind else None,
         kind_by=search.kind.source if search.kind else None,
+        timezone=name_zone(search.plan.asked_at),
+        calendar={name: getattr(search.plan.calendar, name) for name in CALENDAR_SETTINGS},
         chunk_counts=search.state.counts,
         lexical_matches=search.state.lexical_matches,
         candidate_count=len(search.candidates),

@@ -12,6 +12,7 @@ from memsense.search.hits import SearchResult, Supersession
 from memsense.search.profiles import Profile, read_profile
 from memsense.search.request import NO_FILTERS, Filters, SearchRequest
 from memsense.search.search import Search
+from memsense.search.settings import CALENDAR_SETTINGS, NAMESPACE_DEFAULTS
 from memsense.store.traces import Trace, TraceCandidate
 from memsense.types import Granularity, Note
 
@@ -191,6 +192,9 @@ def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequ
         filters=filters,
         profile=profile,
         asked_at=trace.asked_at,
+        # Earlier versions counted UTC days.
+        timezone=trace.timezone or "UTC",
+        calendar=trace.calendar or {name: NAMESPACE_DEFAULTS[name] for name in CALENDAR_SETTINGS},
         request_share=trace.request_share,
     )
 

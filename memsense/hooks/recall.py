@@ -6,6 +6,7 @@ from threading import Lock
 from memsense.client.user_memory import UserMemory
 from memsense.ingest.injected import strip_injected
 from memsense.text.secrets import clean
+from memsense.timezones import find_machine_zone
 
 START_TOKENS = 300
 """Maximum tokens of the text that says where the last session in a project ended."""
@@ -82,6 +83,7 @@ class Recaller:
             exclude=sorted(seen),
             exclude_sessions=own_sessions,
             card=not session.has_card,
+            timezone=find_machine_zone(),
         )
         # A line of the card is one sentence: the rest of its memory has not been seen.
         session.has_card |= any(line.chance is None for line in text.lines)

@@ -7,7 +7,17 @@ from typing import Annotated, Literal, cast
 
 from pydantic import InstanceOf
 
-from memsense.inputs import AsMapping, Check, Input, Name, Switch, Text, wrong_value
+from memsense.ingest.pairing import EXCHANGE_GAP
+from memsense.inputs import (
+    AsMapping,
+    Check,
+    Input,
+    Name,
+    Switch,
+    Text,
+    read_duration,
+    wrong_value,
+)
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 
@@ -22,6 +32,15 @@ def _read_map(value: object) -> object:
 
 MapInput = Annotated[str | Path | Mapping[str, str | Sequence[str]], Check(_read_map)]
 """Fields of a mapping, or the path of a format's file."""
+
+
+def _read_gap(value: object) -> timedelta:
+    is_off = value in ("0", timedelta(0))
+    return timedelta(0) if is_off else read_duration(value, ", or 0 for none")
+
+
+Gap = Annotated[timedelta, Check(_read_gap)]
+"""Length of a silence; 0 for none."""
 
 
 class ReadOptions(Input):
@@ -43,6 +62,8 @@ class ReadOptions(Input):
         all_branches: Read abandoned branches and turns that were taken back too.
         keep_do_not_remember: Read ChatGPT's conversations that are marked as not to be remembered.
         session_gap: Silence that ends a session of a chat that has no sessions of its own.
+        exchange_gap: Silence between two messages of one side that ends an exchange, so that a
+            later message has a day of its own; `timedelta(0)` for none.
         project: The project of what a log holds, where the log itself names none.
         bots: Keep what bots post in Slack and Discord.
         guessed: Read, in folders and archives too, logs that only look like conversations.
@@ -65,6 +86,7 @@ class ReadOptions(Input):
     all_branches: Switch = False
     keep_do_not_remember: Switch = False
     session_gap: InstanceOf[timedelta] = timedelta(hours=6)
+    exchange_gap: Gap = EXCHANGE_GAP
     project: Name | None = None
     bots: Switch = True
     guessed: Switch = False

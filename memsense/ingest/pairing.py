@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 
 from memsense.types import Conversation, Exchange, Message
 
@@ -11,21 +12,30 @@ from memsense.types import Conversation, Exchange, Message
 MAX_RUN_MESSAGES = 8
 MAX_RUN_CHARACTERS = 4_000
 
+EXCHANGE_GAP = timedelta(hours=6)
+"""Silence within one side that ends an exchange, as it ends a session of a chat."""
+
 
 def pair_exchanges(
-    conversation: Conversation, *, user_speaker: str | None = None
+    conversation: Conversation,
+    *,
+    user_speaker: str | None = None,
+    exchange_gap: timedelta = EXCHANGE_GAP,
 ) -> list[Exchange]:
     """Return the conversation's exchanges in order.
 
     An exchange opens at the first user message after an answer. A greeting has no user side, a
     question without a reply no assistant side. In a log of people, without user or assistant
     messages, everybody but the user is on the assistant's side, and a run of one side is cut after
-    8 messages or about 4,000 characters.
+    8 messages or about 4,000 characters. A side ends where its next message comes later than
+    `exchange_gap` after the one before it: the exchange is found by the day of its first message.
 
     Args:
         conversation: The conversation to pair.
         user_speaker: The speaker who is the user in a log of people; by default the first
             participant.
+        exchange_gap: Silence between two messages of one side that ends the exchange; 0 for none.
+            Counts if both have a time.
 
     Returns:
         Exchanges numbered from 0. Every user, assistant and other message is in exactly one;
@@ -37,11 +47,15 @@ def pair_exchanges(
     exchanges: list[Exchange] = []
     user: list[Message] = []
     assistant: list[Message] = []
+    follows_gap = False
 
     def close_exchange() -> None:
         if user or assistant:
             exchange = Exchange(
-                ordinal=len(exchanges), user=tuple(user), assistant=tuple(assistant)
+                ordinal=len(exchanges),
+                user=tuple(user),
+                assistant=tuple(assistant),
+                follows_gap=follows_gap,
             )
             exchanges.append(exchange)
         user.clear()
@@ -59,8 +73,12 @@ def pair_exchanges(
         if is_of_people and side:
             length = sum(len(other.text) for other in (*side, message))
             is_full = len(side) >= MAX_RUN_MESSAGES or length > MAX_RUN_CHARACTERS
-        if (is_user and assistant) or is_full:
+        before = side[-1].at if side else None
+        is_late = before and message.at and message.at - before > exchange_gap > timedelta(0)
+        is_answered = is_user and bool(assistant)
+        if is_answered or is_full or is_late:
             close_exchange()
+            follows_gap = not (is_answered or is_full)
         side.append(message)
     close_exchange()
     return exchanges

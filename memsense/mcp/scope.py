@@ -32,6 +32,7 @@ class Scope:
         project: The project that new memories are about.
         session_id: The session of new memories; by default one session for each day.
         trace: Record each recall; None records the share that the setting `trace_sample` says.
+        timezone: Zone of the one who asks, for calls that name none.
         may: The scopes of the key.
     """
 
@@ -40,6 +41,7 @@ class Scope:
     project: str | None = None
     session_id: str | None = None
     trace: bool | None = None
+    timezone: str | None = None
     may: "Collection[KeyScope]" = ("read", "write", "forget")
 
     def session_now(self) -> str:

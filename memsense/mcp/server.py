@@ -111,6 +111,7 @@ class Prompts:
                 project=access.scope.project,
                 silence=0,
                 trace=access.scope.trace,
+                timezone=access.scope.timezone,
             )
             text = str(context) or describe_contents(access, await access.memory.stats())
         except MemSenseError as error:

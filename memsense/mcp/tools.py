@@ -22,7 +22,7 @@ from memsense.mcp.answers import (
     format_remembered,
     format_verdict,
 )
-from memsense.mcp.scope import FindAccess
+from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
 from memsense.search.request import FILTER_NAMES
 from memsense.types import MemoryKind
@@ -47,7 +47,7 @@ TopK = Annotated[
 ]
 
 
-SHARED = ("min_score", *FILTER_NAMES, "as_of")
+SHARED = ("min_score", *FILTER_NAMES, "timezone", "as_of")
 """Parameters of `MemSense.search` that recall and why_not share: every filter is one.
 
 If why_not had others than recall, it would explain another search: "it is hit number 6" of a
@@ -73,8 +73,9 @@ def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def _set_only(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are set."""
+def _set_only(options: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """Return the options that are set, by the call or else by its scope."""
+    options = {**options, "timezone": options["timezone"] or scope.timezone}
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -143,7 +144,10 @@ class Tools:
         access = (await self._find(request)).require("read")
         question = access.clean(question)
         result = await access.memory.search(
-            question, content_budget=CONTENT_BUDGET, trace=access.scope.trace, **_set_only(options)
+            question,
+            content_budget=CONTENT_BUDGET,
+            trace=access.scope.trace,
+            **_set_only(options, access.scope),
         )
         notes: list[str] = []
         # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
@@ -216,7 +220,9 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
-        verdict = await access.memory.why_not(question, chunk_id, **_set_only(options))
+        verdict = await access.memory.why_not(
+            question, chunk_id, **_set_only(options, access.scope)
+        )
         return format_verdict(access, verdict)
 
     @pass_errors_on

@@ -30,6 +30,7 @@ from memsense.forking import renew_in_child
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
 from memsense.search.question.kind import KindReading, read_kind
+from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
 from memsense.search.question.windows import choose_windows, find_asking
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState
@@ -86,6 +87,7 @@ class SearchPlan:
     """A request with its tenant, model, profile and time, as its namespace determines them.
 
     `language` is the one that the namespace says of all its texts, or "auto".
+    `asked_at` is in the zone of `calendar`, whose days the question names.
     `unembedded` is the reason why the question is answered without a vector, "" if it has one.
     `recall_timeout` is in seconds, 0 for none.
     """
@@ -97,6 +99,7 @@ class SearchPlan:
     profile: Profile
     asked_at: datetime
     language: str = AUTO
+    calendar: Calendar = DEFAULT_CALENDAR
     unembedded: str = ""
     recall_timeout: float = 0.0
 
@@ -221,6 +224,7 @@ def analyse(plan: SearchPlan, scope_state: KnownScope | None, text: str = "") ->
         text or plan.request.query,
         speakers=speakers,
         asked_at=plan.asked_at,
+        calendar=plan.calendar,
         asker=plan.request.user_id,
         introduced=scope_state.introduced if scope_state else (),
         is_asker_known=plan.profile.asker_known,

@@ -148,7 +148,10 @@ class SearchRequest:
         min_score: Lowest score of a hit; None for no limit.
         content_budget: Characters of a hit's text that are shown at most.
         filters: Conditions that a chunk must satisfy to be ranked.
-        asked_at: The moment that "last week" in the question counts from; None for now.
+        asked_at: The moment that "last week" in the question counts from; None for now. Without a
+            zone, it is in the asker's.
+        timezone: The name of the asker's zone; None for that of the settings, else of `asked_at`.
+        calendar: Settings of the calendar as a trace recorded them; None for the namespace's.
         as_of: The moment at which memory is searched as it stood; None for now.
         profile: A profile or its name; None for the namespace's settings.
         overrides: Constants of the profile that this search changes.
@@ -164,6 +167,8 @@ class SearchRequest:
     content_budget: int = DEFAULT_CONTENT_BUDGET
     filters: Filters = NO_FILTERS
     asked_at: datetime | None = None
+    timezone: str | None = None
+    calendar: Mapping[str, str | int] | None = None
     as_of: datetime | None = None
     profile: str | Profile | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -28,6 +28,7 @@ from memsense.search.recall.run import RecallRequest, RecallState, run_recalls
 from memsense.search.request import SearchRequest
 from memsense.search.score_kinds import score_below
 from memsense.store.reads import Past, fetch_named_chunks, fetch_texts
+from memsense.timezones import name_zone
 from memsense.types import Granularity, Note
 
 
@@ -88,11 +89,13 @@ class Search:
             "text": self.request.query,
             "searched": question.search_text,
             "names": list(question.named_speakers),
-            "dates": [item.text for item in question.dates],
+            "dates": [item.text for item in question.intervals],
             "quoted": list(question.quoted),
             "identifiers": list(question.identifiers),
             "lexemes": list(self.state.lexemes),
         }
+        if question.intervals:
+            analysis["timezone"] = name_zone(self.plan.asked_at)
         if self.state.left_out:
             analysis["left_out"] = list(self.state.left_out)
         if self.recall_request.window_vectors:

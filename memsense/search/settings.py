@@ -10,26 +10,39 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
-from memsense.inputs import LARGEST_BIGINT, shorten
+from memsense.inputs import LARGEST_BIGINT, Checker, shorten
 from memsense.search.profiles import BALANCED, PROFILES, TUNABLE, Profile, read_profile
+from memsense.search.question.time.calendar import Calendar
+from memsense.search.request import SearchRequest
 from memsense.store.scopes import Namespace
 from memsense.store.settings import Change, StoredSetting
 from memsense.text.nearest import did_you_mean
+from memsense.timezones import ZoneName, place_in_zone
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
+    "date_order": ("both", "dmy", "mdy"),
     "embedder_failure": ("error", "lexical"),
+    "hemisphere": ("north", "south"),
     "history": ("off", "on"),
     "on_expiry": ("erase", "forget"),
     "on_quota": ("refuse", "archive"),
+    "week_start": ("monday", "sunday", "saturday"),
 }
 """Settings that are one of several words, with their values, the default first."""
 
 QUOTA = "user_quota"
 """Name of the setting with the most exchanges that each user may have; 0 for no limit."""
 
+CALENDAR_SETTINGS = ("week_start", "hemisphere", "date_order")
+"""Settings of the calendar in addition to the zone."""
+
+TIMEZONE = "timezone"
+"""Name of the setting with the zone of those who ask, "" for none; a call's own comes first."""
+
 NAMESPACE_DEFAULTS: Mapping[str, str | int] = {
     **{name: words[0] for name, words in CHOICES.items()},
     QUOTA: 0,
+    TIMEZONE: "",
 }
 """Settings that are no constants of a profile, with their defaults."""
 
@@ -141,6 +154,27 @@ def _constants(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def choose_calendar(
+    namespace: Namespace, request: SearchRequest, now: datetime | None = None
+) -> tuple[datetime, Calendar]:
+    """Return when a question is asked, in the asker's zone, and the calendar by which it is read.
+
+    The zone is the call's, else the setting's, else that of an aware `asked_at`, else UTC.
+
+    Args:
+        namespace: Its settings count as far as the request has no calendar of its own.
+        request: The request.
+        now: The moment of a question that does not say when it is asked.
+    """
+    recorded = request.calendar or {}
+    settings: dict[str, Any] = {**NAMESPACE_DEFAULTS, **namespace.settings, **recorded}
+    zone_name = request.timezone or settings[TIMEZONE]
+    asked_at = place_in_zone(request.asked_at or now, zone_name)
+    assert asked_at.tzinfo is not None
+    of_calendar = {name: settings[name] for name in CALENDAR_SETTINGS}
+    return asked_at, Calendar(zone=asked_at.tzinfo, **of_calendar)
+
+
 def embedder_failure(namespace: Namespace) -> str:
     """Return the action when a question can't be embedded: "error" or "lexical"."""
     return namespace.settings.get("embedder_failure", CHOICES["embedder_failure"][0])
@@ -178,6 +212,11 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
         raise ConfigurationError(
             f"{QUOTA} must be a whole number of exchanges, or 0 for no limit, not {shorten(quota)}"
         )
+    if TIMEZONE in changes:
+        try:
+            Checker(ZoneName, TIMEZONE)(changes[TIMEZONE])
+        except InvalidInputError as error:
+            raise ConfigurationError(str(error)) from error
     if "profile" in changes:
         _check_profile(namespace, changes["profile"])
     BALANCED.vary(_constants(changes))

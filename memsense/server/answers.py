@@ -490,6 +490,14 @@ class RecordedSearch(Answer):
         description="Share of the profile's constants for requests that the prompt took."
     )
     kind_by: str | None = Field(description="What the kind was read from.", examples=["vector"])
+    timezone: str | None = Field(
+        description="The asker's time zone by its IANA name, else its offset; null before it was"
+        " recorded.",
+        examples=["Europe/Lisbon"],
+    )
+    calendar: dict[str, str] | None = Field(
+        description="Settings of the asker's calendar; null before they were recorded."
+    )
     filters: dict[str, Any]
     timings_ms: dict[str, float]
     notes: list[str]

@@ -1,10 +1,10 @@
 """The plan of a write: what of a draft is new, what replaces a stored exchange, what is known."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
+from itertools import chain, groupby
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_value
@@ -105,19 +105,56 @@ def read_ledger(
     }
 
 
+def _join_stored(
+    exchanges: Sequence[ExchangeDraft], ledger: Mapping[str, tuple[str, int]]
+) -> list[ExchangeDraft]:
+    """Return the exchanges, with those joined that are pieces of one stored exchange.
+
+    Earlier versions did not end an exchange at a gap. What they stored stays as it is, unless one
+    of its messages changes or the log goes on in its last piece.
+    """
+    claims = Counter(
+        ordinal
+        for exchange in exchanges
+        for ordinal in {ledger[key][1] for key in exchange.messages if key in ledger}
+    )
+
+    def place_of(exchange: ExchangeDraft) -> int | None:
+        entries = [(ledger.get(key), value) for key, value in exchange.messages.items()]
+        ordinals = {entry[1] for entry, value in entries if entry and entry[0] == value}
+        has_all = all(entry and entry[0] == value for entry, value in entries)
+        return ordinals.pop() if has_all and len(ordinals) == 1 else None
+
+    joined: list[ExchangeDraft] = []
+    for place, group in groupby(exchanges, place_of):
+        first, *rest = group
+        is_one = place is not None and claims[place] == 1 + len(rest)
+        if is_one and rest and all(piece.follows_gap for piece in rest):
+            chunks = chain(first.chunks, *(piece.chunks for piece in rest))
+            first = replace(
+                first,
+                chunks=[replace(chunk, part=part) for part, chunk in enumerate(chunks)],
+                messages=dict(chain(first.messages.items(), *(p.messages.items() for p in rest))),
+            )
+            rest = []
+        joined += [first, *rest]
+    return joined
+
+
 def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -> Plan:
     """Plan by the ids of messages, as logs have them.
 
     An exchange keeps the place of its first known message, unless an earlier one took that place.
     """
     ledger = read_ledger(connection, scope, draft)
+    exchanges = _join_stored(draft.exchanges, ledger)
     places = [
         sorted({ledger[key][1] for key in exchange.messages if key in ledger})
-        for exchange in draft.exchanges
+        for exchange in exchanges
     ]
     claims = Counter(chain.from_iterable(places))
     plan = Plan()
-    for exchange, ordinals in zip(draft.exchanges, places, strict=True):
+    for exchange, ordinals in zip(exchanges, places, strict=True):
         free = [o for o in ordinals if o not in plan.replacing and o not in plan.unchanged]
         is_unchanged = all(
             key in ledger and ledger[key][0] == content_hash

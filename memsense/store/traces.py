@@ -115,7 +115,8 @@ class Trace:
 
     `profile` are the constants of the profile for all prompts. `request_share` says how far those
     for requests were in force, 0 to 1; None if the profile has none. `kind_by` is the source of the
-    prompt's kind: its vector, its words or the caller.
+    prompt's kind: its vector, its words or the caller. `timezone` is the name of the asker's zone,
+    or its offset if it has none; `calendar` are the settings of their calendar.
     """
 
     tenant_id: int
@@ -144,6 +145,8 @@ class Trace:
     recalled_at: datetime | None = None
     request_share: float | None = None
     kind_by: str | None = None
+    timezone: str | None = None
+    calendar: Mapping[str, str] | None = None
     recorded_at: datetime | None = None
     candidates: Sequence[TraceCandidate] = ()
 
@@ -171,7 +174,7 @@ class Trace:
         return {**fields, "trace_id": str(self.trace_id), "candidates": candidates}
 
 
-_JSON_COLUMNS = ("filters", "profile", "chunk_counts", "timings_ms")
+_JSON_COLUMNS = ("filters", "profile", "chunk_counts", "timings_ms", "calendar")
 _LIST_COLUMNS = ("names", "dates", "lexemes", "notes")
 
 
@@ -221,7 +224,7 @@ def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidat
     The commit does not wait for the disk: a trace may be lost in a crash of the server.
     """
     values: dict[str, Any] = {name: getattr(trace, name) for name in Trace.__slots__}
-    values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
+    values |= {name: Jsonb(dict(values[name] or {})) for name in _JSON_COLUMNS}
     values |= {name: list(values[name]) for name in _LIST_COLUMNS}
     values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
     execute(connection, "defer_commit", file=FILE)

@@ -31,6 +31,39 @@ def url(module_database_url: str) -> str:
 # Looking at memory
 
 
+def trace_of(url: str, *arguments: str, zone: str) -> dict[str, object]:
+    """Return the trace of a search on a machine of this zone."""
+    search = ("search", "the trip last week", "--user", "ines", "--trace", *arguments)
+    done = run(url, *search, "--json", env={"TZ": zone})
+    assert (done.returncode, done.stderr) == (0, "")
+    return run_json(url, "trace", "show", json.loads(done.stdout)["trace_id"])
+
+
+def test_a_search_without_a_zone_is_asked_in_that_of_the_machine(url: str) -> None:
+    wall_clock = ("--asked-at", "2026-11-27T01:00")
+    trace = trace_of(url, *wall_clock, zone="Asia/Tokyo")
+    assert (trace["timezone"], trace["asked_at"]) == ("Asia/Tokyo", "2026-11-26T16:00:00+00:00")
+    trace = trace_of(url, *wall_clock, "--timezone", "Europe/Lisbon", zone="Asia/Tokyo")
+    assert (trace["timezone"], trace["asked_at"]) == ("Europe/Lisbon", "2026-11-27T01:00:00+00:00")
+    assert trace_of(url, *wall_clock, zone="UTC")["timezone"] == "UTC"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "tea", "--all-users", "--timezone", "Lisbon"),
+        ("context", "tea", "--all-users", "--timezone", "Lisbon"),
+        ("settings", "set", "timezone=Lisbon"),
+    ],
+)
+def test_an_unknown_time_zone_is_refused_with_the_nearest_name(
+    url: str, command: Sequence[str]
+) -> None:
+    done = run(url, *command)
+    assert_one_line(done, 2)
+    assert "did you mean 'Europe/Lisbon'?" in done.stderr
+
+
 def test_search_prints_each_hit_with_the_routes_that_found_it(url: str) -> None:
     done = run(url, "search", "Which nut makes Joost ill?", "--user", "ines", "-k", "3")
     assert (done.returncode, done.stderr) == (0, "")

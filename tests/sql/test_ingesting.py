@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from counting import assert_counted
 from embedders import HashingEmbedder
 
 from memsense import MemSense
+from memsense.ingest import ReadOptions
 from memsense.types import IngestMode
 
 OpenMemory = Callable[..., MemSense]
@@ -303,6 +305,66 @@ def test_messages_that_move_between_exchanges_are_neither_lost_nor_doubled(
     assert set(spoken(original)) <= set(stored_texts(memory))
     contents(database_url, "ada")
     again = memory.ingest(path, user_id="ada")
+    assert (again.stored, again.replaced) == (0, 0)
+
+
+def diary() -> list[Line]:
+    """Return notes of three days without answers, then a question of the fourth with its answer."""
+    return [
+        {
+            "session_id": "s0",
+            "role": role,
+            "content": f"{text} of day {day}",
+            "id": text,
+            "timestamp": f"2026-03-{day:02d}T12:00:00+00:00",
+        }
+        for role, text, day in (
+            ("user", "a note", 1),
+            ("user", "a walk", 2),
+            ("user", "a meal", 3),
+            ("user", "a question", 4),
+            ("assistant", "an answer", 4),
+            ("user", "thanks", 4),
+        )
+    ]
+
+
+def test_notes_of_several_days_in_one_session_have_their_own_days(
+    memory: MemSense, tmp_path: Path
+) -> None:
+    memory.ingest(write(tmp_path / "log.jsonl", diary()), user_id="ada")
+    stored = memory.recent(limit=100, user_id="ada")
+    days = [chunk.occurred_at.day for chunk in reversed(stored) if chunk.occurred_at]
+    assert days == [1, 2, 3, 4, 4]
+    names = ("role", "content", "id", "timestamp")
+    memory.add([{name: line[name] for name in names} for line in diary()], user_id="bob")
+    added = memory.recent(limit=100, user_id="bob")
+    assert [chunk.occurred_at for chunk in added] == [chunk.occurred_at for chunk in stored]
+
+
+@pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
+def test_what_was_stored_without_gaps_stays_until_its_messages_change(
+    memory: MemSense, database_url: str, tmp_path: Path, mode: IngestMode
+) -> None:
+    path = write(tmp_path / "log.jsonl", diary())
+    off = ReadOptions(exchange_gap=timedelta(0))
+    memory.ingest(path, user_id="ada", mode=mode, options=off)
+    before = contents(database_url, "ada")
+    report = memory.ingest(path, user_id="ada", mode=mode)
+    assert (report.stored, report.replaced, report.repeated) == (0, 0, 2)
+    assert contents(database_url, "ada") == before
+    # The log goes on: the exchange of the notes stays, the last one is completed.
+    more = {"role": "assistant", "content": "welcome", "id": "last"}
+    longer = [*diary(), {**diary()[-1], **more}]
+    report = memory.ingest(write(path, longer), user_id="ada", mode=mode)
+    assert (report.stored, report.replaced, report.repeated) == (0, 1, 1)
+    memory.ingest(path, user_id="alone", mode=mode, options=off)
+    if mode != "session":  # there the session is written anew from the log
+        assert contents(database_url, "ada") == contents(database_url, "alone")
+    longer[1]["content"] = "changed"
+    report = memory.ingest(write(path, longer), user_id="ada", mode=mode)
+    assert (report.stored, report.replaced, report.repeated) == (3, 1, 1)
+    again = memory.ingest(path, user_id="ada", mode=mode)
     assert (again.stored, again.replaced) == (0, 0)
 
 

@@ -119,6 +119,23 @@ def test_the_list_of_tools_is_short(database_url: str) -> None:
     serve(database_url, work)
 
 
+@pytest.mark.parametrize(
+    ("options", "zone"),
+    [({}, "Europe/Lisbon"), ({"timezone": "Asia/Tokyo"}, "Asia/Tokyo")],
+)
+def test_a_recall_is_asked_in_the_zone_of_its_scope_unless_it_names_one(
+    database_url: str, options: dict[str, Any], zone: str
+) -> None:
+    async def work(client: Client) -> None:
+        await ask(client, "remember", text="I drink tea in Lisbon.")
+        await ask(client, "recall", question="Which tea?", **options)
+
+    serve(database_url, work, scope=Scope(user_id="ada", trace=True, timezone="Europe/Lisbon"))
+    with open_memory(database_url) as memory:
+        [summary] = memory.traces.list()
+        assert memory.traces.get(summary.trace_id).timezone == zone
+
+
 def test_the_parts_of_each_score_add_up_and_are_those_of_a_search(database_url: str) -> None:
     texts = ["I drink tea in Lisbon.", "The tea of Porto is green.", "My bicycle is red."]
 

@@ -132,11 +132,26 @@ def run_search(*arguments: str) -> Selection:
         ("-g session", {"granularity": "session"}),
         ("--agent cook --session s1", {"agent_id": "cook", "session_ids": ["s1"]}),
         ("--trace", {"trace": True}),
+        ("--timezone Asia/Tokyo", {"timezone": "Asia/Tokyo"}),
     ],
 )
-def test_options_make_the_arguments_of_the_verb(arguments: str, selection: Selection) -> None:
+def test_options_make_the_arguments_of_the_verb(
+    monkeypatch: pytest.MonkeyPatch, arguments: str, selection: Selection
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
     defaults = {"top_k": 8, "content_budget": 5000, "all_users": True}
     assert run_search("--all-users", *arguments.split()) == {**defaults, **selection}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "zone"),
+    [((), "Europe/Lisbon"), (("--timezone", "Asia/Tokyo"), "Asia/Tokyo")],
+)
+def test_a_search_is_asked_in_the_machines_zone_unless_it_names_one(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], zone: str
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Lisbon")
+    assert run_search("--all-users", *arguments)["timezone"] == zone
 
 
 def test_help_of_a_search_imports_no_client() -> None:

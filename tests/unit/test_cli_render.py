@@ -29,7 +29,7 @@ from memsense.search.explanation import (
     selection_line,
 )
 from memsense.search.profiles import PROFILES, ROUTES
-from memsense.search.settings import CHOICES
+from memsense.search.settings import CHOICES, TIMEZONE
 
 finite = st.floats(min_value=-5, max_value=5, allow_nan=False)
 
@@ -222,7 +222,7 @@ def test_settings_are_read_as_constants_are_but_names_as_they_are_written() -> N
 
 
 def test_every_setting_that_is_not_a_constant_takes_its_values() -> None:
-    assert {"profile", *CHOICES} == TEXT_SETTINGS
+    assert {"profile", TIMEZONE, *CHOICES} == TEXT_SETTINGS
     for name, values in CHOICES.items():
         assert read_settings([f"{name}={values[0]}"]) == {name: values[0]}
 

@@ -18,8 +18,6 @@ MAKERS = frozenset(
     f"memsense.{name}"
     for name in (
         "ingest.mapping.format_map",
-        "search.question.spelled_dates",
-        "search.question.relative_dates",
         "draft.facets.rules",
         "draft.facets.tagger",
     )

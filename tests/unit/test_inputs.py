@@ -24,7 +24,6 @@ from memsense.inputs import (
     Id,
     Ids,
     Limit,
-    LocalTime,
     Metadata,
     Name,
     Note,
@@ -184,7 +183,11 @@ def test_a_time_far_from_utc_is_the_moment_that_it_names() -> None:
 
 def test_the_moment_of_a_question_keeps_its_zone_whose_days_it_means() -> None:
     asked_at = datetime(2025, 1, 1, 1, tzinfo=timezone(timedelta(hours=9)))
-    assert Checker(LocalTime, "asked_at")(asked_at).day == 1
+    assert read_argument("asked_at", asked_at).day == 1
+
+
+def test_the_moment_of_a_question_without_a_zone_stays_a_wall_clock() -> None:
+    assert read_argument("asked_at", "2025-01-01T01:00") == datetime(2025, 1, 1, 1)  # noqa: DTZ001
 
 
 @pytest.mark.parametrize(

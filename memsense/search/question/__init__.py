@@ -1,24 +1,29 @@
 """Analysis of a question: its names, dates, quotations and identifiers, by rules alone."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from memsense.search.question.asker import ask_as_user, names_of
-from memsense.search.question.calendar import DateRange, Span
-from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
+from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
+from memsense.search.question.time.alone import is_dated_alone
+from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
+from memsense.search.question.time.engine import find_intervals
+from memsense.search.question.time.interval import Interval
+from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
 
 __all__ = [
     "DEFAULT_SCORES",
     "NO_WORDING",
-    "DateRange",
     "DateScores",
+    "Interval",
+    "Order",
     "Question",
     "Wording",
     "analyse_question",
@@ -37,44 +42,12 @@ ENGLISH = "en"
 MOST_QUOTED = 16
 """Maximum number of quotations of a question that are searched for."""
 
-# Each date is compared with every candidate.
-MOST_DATES = 16
-"""Maximum number of dates of a question that memories are compared with."""
-
 LONGEST_PHRASE = 500
 """Maximum length of a question, in characters, for a word-for-word match: no memory holds more."""
-
-LONGEST_QUOTATION = 200
-"""Maximum distance in characters between the marks of a quotation."""
 
 _BLANKS = re.compile(r"\s+")
 _APOSTROPHE = re.compile("['\u2019]")
 _FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
-
-_QUOTATION_MARKS = (
-    ('"', '"', '"'),
-    ("\u201c", "\u201c\u201d", "\u201d"),
-    ("\u201e", "\u201c\u201d\u201e", "[\u201c\u201d]"),
-    ("\u00ab", "\u00ab\u00bb", "\u00bb"),
-    ("\u300c", "\u300c\u300d", "\u300d"),
-    ("\u300e", "\u300e\u300f", "\u300f"),
-)
-"""Opening mark, characters that a quotation can't contain, and pattern of the closing mark."""
-
-_APOSTROPHE_MARKS = (("'", "'"), ("\u2018", "\u2019"))
-_QUOTATION = re.compile(
-    "|".join(
-        [
-            f"{left}([^{excluded}]{{1,{LONGEST_QUOTATION}}}){right}"
-            for left, excluded, right in _QUOTATION_MARKS
-        ]
-        # An apostrophe inside a word ("don't") neither begins nor ends a quotation.
-        + [
-            rf"(?<!\w){left}((?:[^{right}]|{right}(?=\w)){{1,{LONGEST_QUOTATION}}}){right}(?!\w)"
-            for left, right in _APOSTROPHE_MARKS
-        ]
-    )
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +56,25 @@ class Question:
 
     `search_text` is the question without the names of its speakers: this text is embedded and
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
-    mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
-    versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
-    identifiers of a question count. `tense` is the time that it asks about, `language` its code.
+    mention; `intervals` the times that it names; `quoted` the texts in quotation marks, without the
+    marks; `identifiers` tickets, versions, file names and the like, case-folded. Only the first 16
+    intervals, 16 quotations and 64 identifiers of a question count. `is_dated_alone` says that it
+    asks for nothing but a time; `order` that it asks for what came before or after something, or
+    for the last or first time. `tense` is the time that it asks about. `calendar` is that of the
+    asker, by which a memory's day counts too. `language` is the question's code.
     """
 
     text: str
     search_text: str
     named_speakers: tuple[str, ...] = ()
-    dates: tuple[DateRange, ...] = ()
+    intervals: tuple[Interval, ...] = ()
     quoted: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
     language: str = ENGLISH
+    order: Order | None = None
+    is_dated_alone: bool = False
+    calendar: Calendar = DEFAULT_CALENDAR
 
 
 def analyse_question(
@@ -103,6 +82,7 @@ def analyse_question(
     *,
     speakers: Sequence[str] = (),
     asked_at: datetime | None = None,
+    calendar: Calendar | None = None,
     language: str = ENGLISH,
     asker: str | None = None,
     introduced: Sequence[str] = (),
@@ -114,16 +94,17 @@ def analyse_question(
         question.search_text, question.named_speakers  # "What did buy on 7 May?", ("Ann Lee",)
 
     Names inside dates or quotations stay in the search text. A question without a name is searched
-    for as it is, and so is one that would otherwise have only function words left. Dates are read
-    in English and as numbers; a question in another `language` has none. Relative dates need
-    `asked_at`. If `is_asker_known`, a question about the user whose id is `asker`, or whose names
-    are `introduced`, is searched for as the user would ask it, unless the memory has several
-    speakers with names.
+    for as it is, and so is one that would otherwise have only function words left. Relative times
+    need `asked_at`; without a `calendar` its zone is the asker's. If `is_asker_known`, a question
+    about the user whose id is `asker`, or whose names are `introduced`, is searched for as the user
+    would ask it, unless the memory has several speakers with names.
     """
     quotations = list(find_quotations(text))
-    dates = find_dates(text, asked_at) if language == ENGLISH else ()
+    if calendar is None:
+        calendar = Calendar(zone=(asked_at and asked_at.tzinfo) or UTC)
+    intervals = find_intervals(text, now=asked_at, calendar=calendar)
     # "in June" may be about a speaker called June, but inside a date it is the month.
-    protected = [span for span, _ in quotations] + [item.span for item in dates]
+    protected = [span for span, _ in quotations] + [item.span for item in intervals]
     names = find_names(text, speakers, protected)
     search_text = without_spans(text, names.spans)
     # In a chat between named people, "she" and what is true now are of one of several persons.
@@ -138,21 +119,16 @@ def analyse_question(
         text=text,
         search_text=search_text,
         named_speakers=names.speakers,
-        dates=dates[:MOST_DATES],
+        intervals=intervals,
         quoted=tuple(quoted for _, quoted in quotations[:MOST_QUOTED]),
         identifiers=find_identifiers(text),
         # Who names a date wants what was said then.
-        tense=find_tense(text) if is_of_one and not dates else "",
+        tense=find_tense(text) if is_of_one and not intervals else "",
         language=language,
+        order=find_order(text, quotations),
+        is_dated_alone=is_dated_alone(text, intervals),
+        calendar=calendar,
     )
-
-
-def find_quotations(text: str) -> Iterator[tuple[Span, str]]:
-    """Yield each quotation that is not blank: its span with the marks, its text without them."""
-    for match in _QUOTATION.finditer(text):
-        quoted = match[match.lastindex or 0].strip()
-        if quoted:
-            yield match.span(), quoted
 
 
 def fold_blanks(text: str) -> str:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from memsense.search.question.calendar import BEFORE, Span
+from memsense.search.question.quotations import Span
 from memsense.text.scripts import is_unspaced
 from memsense.text.words import ALSO_WORDS, GENERIC, OPENERS, TITLES
 
 Words = tuple[str, ...]
+
+BEFORE = 40
+"""Characters before a word that are read to understand it."""
 
 
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, date, datetime
+from datetime import MAXYEAR, MINYEAR, date
 
-from memsense.search.question.calendar import DateRange, Days
+from memsense.search.question.time.interval import Days, Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +43,26 @@ DEFAULT_SCORES = DateScores()
 
 
 def date_proximity(
-    occurred_at: datetime | None,
-    dates: Sequence[DateRange],
+    day: date | None,
+    intervals: Sequence[Interval],
     scores: DateScores = DEFAULT_SCORES,
 ) -> float:
-    """Return the proximity of a memory to the nearest date, 0 to 1; 0 without a time or a date.
+    """Return the proximity of a memory's day to the nearest date, 0 to 1; 0 without a day or date.
 
     A day: 1 on it, 0.6 until 2 days after it, 0.4 until 10 days after, 0.2 up to 2 days ahead. A
     week, month, season or year: 0.8, 0.6, 0.45 or 0.3 inside, and 0.4, 0.3, 0.2 or 0 until 10 days
-    after. Dates without a year are those of any year. The memory's day is that of its own zone.
+    after. Dates without a year are those of any year. `Calendar.day_of` gives a memory's day.
     """
-    if occurred_at is None:
+    if day is None:
         return 0.0
-    day = occurred_at.date()
     stretches: list[Days] = []
-    for item in dates:
+    for item in intervals:
         if item.any_year:
             # In January, "in December" means the year before.
             years = range(max(day.year - 1, MINYEAR), min(day.year + 1, MAXYEAR - 1) + 1)
             stretches += [item.in_year(year) for year in years]
         else:
-            stretches.append((item.start, item.end))
+            stretches.append((item.first, item.last))
     return max((_score(day, start, end, scores) for start, end in stretches), default=0.0)
 
 

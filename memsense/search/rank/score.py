@@ -270,9 +270,13 @@ def _own_signals(
         _make_signal("coverage", profile.coverage_weight, coverage),
         _make_signal("similarity", profile.similarity_weight, similarity),
     ]
-    if profile.date_weight and question.dates:
-        near = [date_proximity(time, question.dates) for time in candidates.times]
-        names = ", ".join([item.text for item in question.dates])
+    if profile.date_weight and question.intervals:
+        day_of, zones = question.calendar.day_of, candidates.zones_known.tolist()
+        near = [
+            date_proximity(at and day_of(at, zone_known=has_zone), question.intervals)
+            for at, has_zone in zip(candidates.times, zones, strict=True)
+        ]
+        names = ", ".join([item.text for item in question.intervals])
         values = np.array(near, dtype=float)
         reason = f"the question names {names}"
         signals.append(_make_signal("date", profile.date_weight, values, reason))

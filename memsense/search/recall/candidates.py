@@ -76,6 +76,7 @@ class Candidate:
     memory_score: float
     tags: frozenset[str]
     occurred_at: datetime | None
+    occurred_zone_known: bool = True
     user_speaker: str | None
     assistant_speaker: str | None
     embedding: NDArray[np.float32] | None
@@ -154,6 +155,7 @@ class Candidates(Sequence[Candidate]):
     memory_scores: NDArray[np.float64]
     tags: Mapping[int, frozenset[str]]
     times: Sequence[datetime | None]
+    zones_known: NDArray[np.bool_]
     user_speakers: Sequence[str | None]
     assistant_speakers: Sequence[str | None]
     embedded: NDArray[np.bool_]
@@ -188,6 +190,7 @@ class Candidates(Sequence[Candidate]):
             memory_scores=np.array([item.memory_score for item in candidates], dtype=np.float64),
             tags={item.chunk_id: item.tags for item in candidates if item.tags},
             times=[item.occurred_at for item in candidates],
+            zones_known=np.array([item.occurred_zone_known for item in candidates], dtype=bool),
             user_speakers=[item.user_speaker for item in candidates],
             assistant_speakers=[item.assistant_speaker for item in candidates],
             embedded=np.array([item.embedding is not None for item in candidates], dtype=bool),
@@ -223,6 +226,7 @@ class Candidates(Sequence[Candidate]):
             memory_score=float(self.memory_scores[row]),
             tags=self.tags.get(chunk_id, NO_TAGS),
             occurred_at=self.times[row],
+            occurred_zone_known=bool(self.zones_known[row]),
             user_speaker=self.user_speakers[row],
             assistant_speaker=self.assistant_speakers[row],
             embedding=self.embeddings[row] if self.embedded[row] else None,
@@ -251,6 +255,7 @@ class Candidates(Sequence[Candidate]):
             memory_scores=self.memory_scores[indexes],
             tags=self.tags,
             times=[self.times[row] for row in listed],
+            zones_known=self.zones_known[indexes],
             user_speakers=[self.user_speakers[row] for row in listed],
             assistant_speakers=[self.assistant_speakers[row] for row in listed],
             embedded=self.embedded[indexes],

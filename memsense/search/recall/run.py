@@ -308,7 +308,8 @@ def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Li
     (
         chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids,
         scope_ids, granularities, session_ids, ordinals, parts, memory_scores, times,
-        user_speakers, assistant_speakers, tags, worded, identified, embedded, embeddings, *tokens,
+        zones_known, user_speakers, assistant_speakers, tags, worded, identified, embedded,
+        embeddings, *tokens,
     ) = columns  # fmt: skip
     # Lists, payload, vectors and tokens each come in an order of their own, which saves the server
     # a sort: the ids say whose they are, and a binary search finds their rows.
@@ -360,6 +361,7 @@ def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Li
         # The task tag, the last of a chunk's tags, may be null.
         tags={int(key): frozenset(tags[key]) - {None} for key in tags} if tags else {},
         times=[times[place] for place in places],
+        zones_known=np.array([zones_known[place] for place in places], dtype=bool),
         user_speakers=[user_speakers[place] for place in places],
         assistant_speakers=[assistant_speakers[place] for place in places],
         embedded=is_embedded,

@@ -253,6 +253,7 @@ candidates AS (
         array_agg(part) AS parts,
         array_agg(memory_score) AS memory_scores,
         array_agg(occurred_at) AS times,
+        array_agg(occurred_zone_known) AS zones_known,
         array_agg(user_speaker) AS user_speakers,
         array_agg(assistant_speaker) AS assistant_speakers,
         jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags,

@@ -453,6 +453,7 @@ candidates AS (
         array_agg(part) AS parts,
         array_agg(memory_score) AS memory_scores,
         array_agg(occurred_at) AS times,
+        array_agg(occurred_zone_known) AS zones_known,
         array_agg(user_speaker) AS user_speakers,
         array_agg(assistant_speaker) AS assistant_speakers,
         jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags,
@@ -508,7 +509,7 @@ state AS (
 answer AS (
 SELECT
     state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
+    session_ids, ordinals, parts, memory_scores, times, zones_known, user_speakers, assistant_speakers, tags, worded, identified,
     embedded, embeddings
 FROM state
 CROSS JOIN candidates

@@ -1,11 +1,14 @@
 """How messages become exchanges."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsense.ingest import pair_exchanges
+from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.types import Conversation, Message, Role
 
 
@@ -84,6 +87,49 @@ def test_a_long_run_without_the_user_is_cut_at_four_thousand_characters() -> Non
 def test_a_monologue_of_the_user_is_cut_too() -> None:
     talk = people(*([("Ana", "x")] * 20))
     assert [len(one.user) for one in pair_exchanges(talk)] == [8, 8, 4]
+
+
+def timed(*said: tuple[Role, float | None]) -> Conversation:
+    """Return a conversation of roles and hours at which they speak; None for an unknown time."""
+    begin = datetime(2026, 3, 1, tzinfo=UTC)
+    messages = [
+        Message(role=role, text="x", at=None if hour is None else begin + timedelta(hours=hour))
+        for role, hour in said
+    ]
+    return Conversation(session_id="s", messages=messages, format="x", source="x")
+
+
+def lengths(talk: Conversation, gap: timedelta = EXCHANGE_GAP) -> list[int]:
+    """Return the number of messages of each exchange."""
+    exchanges = pair_exchanges(talk, exchange_gap=gap)
+    return [len(one.user) + len(one.assistant) for one in exchanges]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ([("user", 0), ("user", 6)], [2]),
+        ([("user", 0), ("user", 6.01)], [1, 1]),
+        ([("user", 0), ("user", 5), ("user", 10)], [3]),
+        ([("user", 0), ("user", 24), ("user", 48)], [1, 1, 1]),
+        ([("user", 0), ("assistant", 24)], [2]),
+        ([("user", 0), ("assistant", 0), ("assistant", 24)], [2, 1]),
+        ([("user", 0), ("user", None), ("user", 24)], [3]),
+        ([("user", 24), ("user", 0)], [2]),
+        ([("other", 0), ("other", 24)], [1, 1]),
+    ],
+)
+def test_a_silence_within_a_side_ends_the_exchange(
+    said: list[tuple[Role, float | None]], expected: list[int]
+) -> None:
+    assert lengths(timed(*said)) == expected
+    assert lengths(timed(*said), timedelta(0)) == [len(said)]
+    assert lengths(timed(*said), timedelta(days=2)) == [len(said)]
+
+
+def test_an_exchange_knows_whether_only_a_silence_ended_the_one_before() -> None:
+    talk = timed(("user", 0), ("assistant", 0), ("assistant", 24), ("user", 48), ("user", 72))
+    assert [one.follows_gap for one in pair_exchanges(talk)] == [False, True, False, True]
 
 
 @given(

@@ -1,0 +1,1 @@
+"""Time as a question names it, by the calendar of the one who asks."""

@@ -1,0 +1,153 @@
+"""Stretches of days that a question names, and the arithmetic of the calendar."""
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+Span = tuple[int, int]
+Days = tuple[date, date]
+Grain = Literal["day", "week", "weekend", "month", "quarter", "season", "year", "range"]
+
+ANY_YEAR = 2000
+"""Year of the days whose year is unknown; a leap year, so that 29 February exists."""
+
+EARLIEST = date(1900, 1, 1)
+"""First day of what has no beginning: "before 2023"."""
+
+SURE = 1.0
+FEAST = 0.9
+LIKELY = 0.7
+VAGUE = 0.5
+NEVER = 0.0
+"""Confidence of days in which nothing can have happened yet, or that only help to name others."""
+
+FEAST_SLACK = timedelta(days=2)
+WEEK_SLACK = timedelta(days=3)
+"""People count weeks loosely: "two weeks ago" may be 11 to 17 days."""
+
+RECENT_DAYS = 14
+"""How long ago "the other day" may be."""
+
+PARTS = {"early": (1, 10), "mid": (11, 20), "late": (21, 31)}
+"""First and last day of the parts of a month."""
+
+SEASON_MONTHS = 3
+QUARTER_MONTHS = 3
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A stretch of days that a question names, in the zone of the one who asks.
+
+    Attributes:
+        first: First day.
+        last: Last day, included.
+        grain: Kind of the stretch.
+        confidence: Chance that memories of this stretch are meant, 0 to 1. It is 0 for the future,
+            and for a day that is only named to find others ("the week before 9 June").
+        reading: How the words are understood, for an explanation.
+        text: The words.
+        span: Their place in the question.
+        any_year: Whether the question gives no year. `first` and `last` are then the latest such
+            days, or lie near the year 2000 if the time of asking is unknown; the same days
+            of other years may be meant too, with less confidence.
+        bounds_end: Whether the words only say where the time asked about ends ("by May").
+    """
+
+    first: date
+    last: date
+    grain: Grain
+    confidence: float = SURE
+    reading: str = ""
+    text: str
+    span: Span
+    any_year: bool = False
+    bounds_end: bool = False
+
+    def in_year(self, year: int) -> Days:
+        """Return the first and the last day; those of any year begin in `year`."""
+        if not self.any_year:
+            return self.first, self.last
+        return move_to_year((self.first, self.last), year)
+
+
+def move_to_year(days: Days, year: int) -> Days:
+    """Return the same days, the first in another year; 29 February may become the 28th."""
+    shift = year - days[0].year
+    moved: list[date] = []
+    for day in days:
+        try:
+            moved.append(day.replace(year=day.year + shift))
+        except ValueError:  # 29 February
+            moved.append(day.replace(year=day.year + shift, day=28))
+    return moved[0], moved[1]
+
+
+def latest_days(days: Days, today: date, *, is_future: bool = False) -> Days:
+    """Return the latest days of any year that begin by today; in the future, the next ones."""
+    years = [move_to_year(days, today.year + shift) for shift in (1, 0, -1)]
+    if is_future:
+        return next((there for there in reversed(years) if there[0] >= today), years[0])
+    return next(there for there in years if there[0] <= today)
+
+
+def add_months(day: date, count: int) -> date:
+    """Return the same day `count` months later, or the month's last day if it is shorter."""
+    index = 12 * day.year + day.month - 1 + count
+    year, month = divmod(index, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def add_units(day: date, unit: str, count: int) -> date:
+    """Return the day `count` days, weeks, months or years later."""
+    if unit in {"month", "quarter", "year"}:
+        return add_months(day, count * {"month": 1, "quarter": 3, "year": 12}[unit])
+    return day + timedelta(days=count * (7 if unit in {"week", "weekend"} else 1))
+
+
+def month_days(year: int, month: int, months: int = 1) -> Days:
+    """Return the first and the last day of a month, or of several months that begin with it."""
+    first = date(year, month, 1)
+    return first, add_months(first, months) - timedelta(days=1)
+
+
+def year_days(year: int) -> Days:
+    """Return the first and the last day of a year."""
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+def quarter_days(year: int, quarter: int) -> Days:
+    """Return the first and the last day of a quarter, 1 to 4."""
+    return month_days(year, QUARTER_MONTHS * quarter - 2, QUARTER_MONTHS)
+
+
+def week_days(day: date, week_start: str = "monday") -> Days:
+    """Return the first and the last day of the day's week."""
+    first = day - timedelta(days=(day.weekday() - WEEKDAYS.index(week_start)) % 7)
+    return first, first + timedelta(days=6)
+
+
+def weekend_days(day: date) -> Days:
+    """Return Saturday and Sunday of the day's week, which begins on a Monday."""
+    monday, sunday = week_days(day)
+    return monday + timedelta(days=5), sunday
+
+
+def weekday_before(day: date, weekday: int) -> date:
+    """Return the last such weekday (Monday is 0) before the day."""
+    return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
+
+
+def season_days(year: int, month: int, hemisphere: str = "north") -> Days:
+    """Return the three months of a season.
+
+    Args:
+        year: The year in which it begins; a northern winter begins in December.
+        month: The month in which it begins in the north.
+        hemisphere: "south" has each season half a year earlier, or later.
+    """
+    if hemisphere == "south":
+        month = (month + 5) % 12 + 1
+    return month_days(year, month, SEASON_MONTHS)
