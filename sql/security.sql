@@ -49,7 +49,8 @@ NOT EXISTS (
 -- name: mark_leakproof
 -- Under a policy no index serves a condition unless its operator is known to reveal nothing of the rows that
 -- it compares. Only a superuser may mark that: for the comparisons that memsense's GIN indexes answer, and
--- for the functions that they are built over, which compare texts and build arrays.
+-- for the functions that they are built over, which compare texts and build arrays, and for that of the index of
+-- lexemes by their ends.
 DO $$
 DECLARE
     name regprocedure;
@@ -61,7 +62,8 @@ BEGIN
         SELECT p.oid FROM pg_proc AS p
         WHERE NOT p.proleakproof
           AND (p.oid IN ('pg_catalog.arrayoverlap(anyarray,anyarray)'::regprocedure,
-                         'pg_catalog.arraycontains(anyarray,anyarray)'::regprocedure)
+                         'pg_catalog.arraycontains(anyarray,anyarray)'::regprocedure,
+                         'pg_catalog.reverse(text)'::regprocedure)
                OR p.pronamespace = 'memsense'::regnamespace AND p.proname LIKE 'scope\_%')
     LOOP
         EXECUTE format('ALTER FUNCTION %s LEAKPROOF', name);

@@ -9,6 +9,9 @@ from memsense.cli.values import read_choices
 from memsense.search.profiles import VECTOR_ROUTES
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import CONDITIONS, Indexed, Shape, Whose, recall_text
+from memsense.text.configurations import AUTO, read_language
+from memsense.text.language import detect
+from memsense.text.lexemes import ask_lexemes
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 
@@ -137,3 +140,21 @@ def recall(
     )
     # As it is sent: ready for EXPLAIN in psql, once its parameters are filled in.
     typer.echo(recall_text(shape))
+
+
+@app.command("lexemes")
+def lexemes(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question in plain words.")],
+    *,
+    language: Annotated[
+        str, typer.Option(metavar="CODE", help="Its language; auto: as it is recognised.")
+    ] = AUTO,
+) -> None:
+    """Print the lexemes of a question, as the function memsense.recall_lexical takes them.
+
+    \b
+      memsense sql lexemes "Where is Müller?" --language de
+    """
+    code = read_language(language)
+    code = detect(question, "en") if code == AUTO else code
+    typer.echo(ask_lexemes(question, code, ()))

@@ -1,5 +1,6 @@
 """Full text in the namespace's language, and in scripts written without spaces."""
 
+import psycopg
 import pytest
 from embedders import HashingEmbedder
 
@@ -38,6 +39,39 @@ def test_a_namespace_stems_words_in_its_own_language(
         hits = memory.search("Wo schläft die Katze?", user_id="ada")
         assert "katz" in hits.question["lexemes"]
     assert "Katzen" in hits[0].content
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who mended the lantren?", "I mended the lantern."),
+        ("Where is my boathouse?", "The boat is at the lake."),
+        ("Was ist mit der Rinne?", "Die Dachrinne tropft seit Montag."),
+        ("Wer hat den Kuchn gebacken?", "Der Kuchen ist fertig."),
+        ("Какая ёлкка?", "Мы купили ёлку вчера вечером."),
+    ],
+)
+def test_a_word_that_the_memory_lacks_finds_its_near_words(
+    database_url: str, question: str, text: str
+) -> None:
+    with MemSense.open(database_url, embedder=HashingEmbedder(), profile="lexical") as memory:
+        remember(memory, text, "Something else was said here.")
+        hits = memory.search(question, user_id="ada")
+    assert hits[0].chunk.user_text == text
+
+
+def test_a_texts_language_is_stored_and_counted(database_url: str) -> None:
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        remember(memory, "Die Katze schlief auf dem Sofa.", "My sister keeps bees in Wales.", "OK")
+        stored = {chunk.user_text: chunk.language for chunk in memory.recent(user_id="ada")}
+    assert stored == {
+        "Die Katze schlief auf dem Sofa.": "de",
+        "My sister keeps bees in Wales.": "en",
+        "OK": "en",  # too short to tell: as the exchange before
+    }
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT languages FROM memsense.scopes").fetchone()
+    assert row == ({"de": 1, "en": 2},)
 
 
 def test_an_unknown_language_is_refused_and_nothing_is_stored(

@@ -222,6 +222,25 @@ def test_bm25f_reads_the_postings_of_each_word_among_the_chunks_that_hold_a_driv
     assert abs(difference) <= (slack if is_rounded else 0.5)
 
 
+def test_near_lexemes_are_looked_up_by_index_and_only_for_words_that_the_memory_lacks(
+    corpus: psycopg.Connection,
+) -> None:
+    def reads(question: str) -> list[Node]:
+        terms = ask_lexemes(question, "en", ())
+        plan = explain_recall(corpus, replace(request(EVERY_ROUTE), terms=terms))
+        near = [node for node in walk(plan) if node.get("Subplan Name") == "CTE nearby"]
+        scans = [node for item in near for node in walk(item)]
+        return [node for node in scans if node.get("Index Name", "").startswith("lexemes_")]
+
+    known = reads(" ".join(WORDS))
+    assert [node["Actual Loops"] for node in known] == [0] * len(known)
+    unknown = reads(f"{WORDS[0]} lantern")
+    assert {node["Index Name"] for node in unknown} == {"lexemes_pkey", "lexemes_reversed"}
+    assert all(node["Actual Loops"] == 1 for node in unknown)
+    # A range of the vocabulary, which has 2,000 words for each of twelve users.
+    assert sum(map(rows_read, unknown)) < 100
+
+
 def test_ts_rank_reads_the_scopes_own_postings_once(corpus: psycopg.Connection) -> None:
     plan = explain_recall(corpus, request(EVERY_ROUTE.override(lexical_mode="ts_rank")))
     assert sum(map(rows_read, lexical_scans(plan))) == count_postings(corpus, " | ".join(WORDS))
