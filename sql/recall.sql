@@ -24,6 +24,9 @@
 --   near_words                           how many words that the memory lacks are looked up among near ones
 --   near_lexemes                         how many lexemes stand in for such a word
 --   near_share, part_share               what a near lexeme counts, and one that is a part of the word
+--   near_letters, part_letters, rest_letters
+--                                        letters of the shortest word that may be misspelt, of the shortest part of
+--                                        a compound, and of what remains of it
 --   route_limit, candidate_limit         rows kept per route, and after fusion
 --   token_limit                          how many candidates' tokens are read
 --   few_share, few_least                 so many chunks, and this share of all, are still few
@@ -346,15 +349,18 @@ unknown AS MATERIALIZED (
         word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
         ARRAY(
             SELECT left(lexeme, i) || '_' || substr(lexeme, i + 1) FROM generate_series(0, length(lexeme)) AS i
+            WHERE length(lexeme) >= %(near_letters)s
             UNION ALL
             SELECT left(lexeme, i) || middle || substr(lexeme, i + 2)
             FROM generate_series(0, length(lexeme) - 1) AS i
-            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)) AS misspelt,
+            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)
+            WHERE length(lexeme) >= %(near_letters)s) AS misspelt,
         ARRAY(
             SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
+            WHERE length(lexeme) >= %(near_letters)s
             UNION ALL
             SELECT part
-            FROM generate_series(4, length(lexeme) - 1) AS i
+            FROM generate_series(%(part_letters)s, length(lexeme) - %(rest_letters)s) AS i
             CROSS JOIN LATERAL (VALUES (left(lexeme, i)), (right(lexeme, i))) AS of_size (part)) AS others
     FROM {question}
     WHERE may_be_near
@@ -398,7 +404,9 @@ nearby AS MATERIALIZED (
             ) AS near
             CROSS JOIN LATERAL (
                 SELECT CASE
-                    WHEN starts_with(near.lexeme, unknown.lexeme) OR right(near.lexeme, unknown.size) = unknown.lexeme
+                    WHEN starts_with(near.lexeme, unknown.lexeme)
+                      OR right(near.lexeme, unknown.size) = unknown.lexeme
+                      AND length(near.lexeme) >= unknown.size + %(rest_letters)s
                     THEN %(near_share)s::float8
                     WHEN near.lexeme = ANY (unknown.others) AND length(near.lexeme) = unknown.size THEN %(near_share)s
                     WHEN abs(length(near.lexeme) - unknown.size) <= 1 AND near.lexeme LIKE ANY (unknown.misspelt)

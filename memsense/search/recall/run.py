@@ -19,10 +19,13 @@ from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
 from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
 from memsense.search.recall.statement import (
+    NEAR_LETTERS,
     NEAR_LEXEMES,
     NEAR_SHARE,
     NEAR_WORDS,
+    PART_LETTERS,
     PART_SHARE,
+    REST_LETTERS,
     Indexed,
     Shape,
     past_statement,
@@ -279,6 +282,9 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "near_lexemes": NEAR_LEXEMES,
         "near_share": NEAR_SHARE,
         "part_share": PART_SHARE,
+        "near_letters": NEAR_LETTERS,
+        "part_letters": PART_LETTERS,
+        "rest_letters": REST_LETTERS,
         "question_words": profile.question_words,
         "route_limit": request.route_limit,
         "candidate_limit": request.candidate_limit,

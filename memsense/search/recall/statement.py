@@ -68,6 +68,12 @@ NEAR_SHARE, PART_SHARE = 0.8, 0.6
 end, and one that the word begins or ends with.
 """
 
+# March is no misspelt match, and "recreate" no compound of "create": short lexemes are near to many.
+NEAR_LETTERS, PART_LETTERS, REST_LETTERS = 6, 4, 3
+"""Letters of the shortest word that may be misspelt, of the shortest part of a compound, and of
+what remains of the compound.
+"""
+
 CONDITIONS = (*FILTER_NAMES, QUOTED)
 """Names of all conditions that a search may set, in the order of the statement."""
 
@@ -288,6 +294,9 @@ _FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "near_lexemes": str(NEAR_LEXEMES),
         "near_share": str(NEAR_SHARE),
         "part_share": str(PART_SHARE),
+        "near_letters": str(NEAR_LETTERS),
+        "part_letters": str(PART_LETTERS),
+        "rest_letters": str(REST_LETTERS),
         "granularities": (
             "string_to_array(coalesce(recall_lexical.granularity, 'turn,session'), ',')"
         ),
