@@ -156,6 +156,10 @@ def seal(
     replace: Annotated[
         bool, typer.Option("--replace", help="Stop accepting the keys that were given before.")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse if memsense_app may create temporary objects."),
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Seal the tenants no longer.")] = False,
 ) -> None:
     """Seal the tenants: SQL alone, without the key, then reaches no other tenant's rows.
@@ -180,8 +184,10 @@ def seal(
                 "MEMSENSE_SEAL_KEY is not set; make a key with"
                 " python -c 'import secrets; print(secrets.token_urlsafe(40))'"
             )
-        migrate.seal(url, key, replaces=replace)
+        advice = migrate.seal(url, key, replaces=replace, is_strict=strict)
         typer.echo("tenants are sealed: connect as memsense_app, with MEMSENSE_SEAL_KEY")
+        for item in advice:
+            typer.echo(f"of memsense_app, {item.what}; better run: {item.remedy};", err=True)
 
 
 @app.command("optimise")

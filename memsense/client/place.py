@@ -1,5 +1,6 @@
 """Connections to the database that the settings name: a server's, or the embedded one's."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -8,13 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 from memsense.config import Settings
 from memsense.db import Pool, check_server, connect, database_errors, migrate
 from memsense.db.connection import repeat_lost
-from memsense.db.security import check_seal, find_standing, require_policies
+from memsense.db.pooler import SEALED_POOLER, is_pooled
+from memsense.db.security import check_seal, find_standing, list_lasting, require_policies
+from memsense.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
     from memsense.db.replica import Replica
 
 T = TypeVar("T")
+
+logger = logging.getLogger("memsense.security")
 
 _REPLICA_SECONDS = 1.0
 """How long a call waits for a connection to the replica."""
@@ -86,6 +91,16 @@ def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" 
         migrate.require_current(connection)
         standing = find_standing(connection)
         check_seal(standing, settings.seal_key)
+        if standing.is_sealed:
+            if not settings.sealed_pooler and is_pooled(connection):
+                raise ConfigurationError(SEALED_POOLER)
+            for item in list_lasting(connection):
+                if not item.is_advice:
+                    logger.warning(
+                        "tenants are sealed, but of memsense_app: %s; run as the owner: %s",
+                        item.what,
+                        item.remedy,
+                    )
         if settings.require_policies:
             require_policies(connection, standing.role)
     open_connections = partial(
@@ -96,6 +111,10 @@ def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" 
         role=standing.role,
         lookups=standing.lookups,
         seal_key=settings.seal_key,
+        # A pooler refuses the option that sets it.
+        search_path=standing.search_path
+        if standing.is_sealed and not settings.sealed_pooler
+        else None,
         prepares=settings.prepared_statements,
     )
     replica = None

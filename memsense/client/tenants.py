@@ -121,6 +121,11 @@ class Tenants:
         """Send the database a query; raise DatabaseError if it does not answer."""
         run_read(self._context.pool, lambda it: find_tenant(it, self.settings.tenant))
 
+    @property
+    def foreign_sessions(self) -> int:
+        """The number of sessions that were closed for what a tenant's own SQL had left in them."""
+        return self._context.pool.foreign_sessions
+
     def pool_sizes(self) -> Mapping[str, int]:
         """Return how many connections are open, idle and waited for, and their maximum."""
         size, idle, waiting = self._context.pool.sizes

@@ -14,7 +14,7 @@ from memsense.db import check_server, citus, connect, database_errors, queries
 from memsense.db.address import read_address
 from memsense.db.connection import Connection
 from memsense.db.seals import pad_key
-from memsense.db.security import find_standing, list_leaky
+from memsense.db.security import Lasting, find_standing, list_lasting, list_leaky
 from memsense.errors import ConnectionFailedError, SchemaError
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def securing() -> str:
         (
             _security("mark_leakproof"),
             _security("create_token_functions"),
+            _security("create_model_function"),
             _security("secure_tables", is_served=is_served),
             queries.fill_script("lookups.sql", own="memsense.find_own_tenant()"),
             _security("grant_rights"),
@@ -147,6 +148,7 @@ def make_roles(url: str) -> None:
         _create_roles(connection)
         with connection.transaction():
             connection.execute(queries.as_sql(securing()))
+            connection.execute(queries.as_sql(_security("reset_app")))
 
 
 def _create_roles(connection: Connection) -> None:
@@ -167,12 +169,27 @@ def _creating_roles() -> Generator[None]:
             ) from error
 
 
-def seal(url: str, key: str, *, replaces: bool = False) -> None:
+def seal(
+    url: str, key: str, *, replaces: bool = False, is_strict: bool = False
+) -> Sequence[Lasting]:
     """Seal the tenants: policies then ask for a token that a process has signed with this key.
 
     Another key may be added while processes still sign with the first one; with `replaces`, the
-    others stop to count. Run by the owner. Raises SchemaError without the roles, because a process
-    that may take the owner's rights would not be held by any policy.
+    others stop to count. Run by the owner.
+
+    Args:
+        url: Address of the database, of the tables' owner.
+        key: The key that processes sign with, 32 to 64 bytes.
+        replaces: Whether other keys stop to count.
+        is_strict: Whether to refuse temporary objects too, instead of advising against them.
+
+    Returns:
+        What memsense_app may still leave in its own sessions.
+
+    Raises:
+        SchemaError: Without the roles, because a process that may take the owner's rights would not
+            be held by any policy; or if memsense_app may leave anything behind that outlives its
+            session, with the statements that end it.
     """
     inner_key, outer_key = pad_key(key)
     keys = {"inner_key": inner_key, "outer_key": outer_key}
@@ -185,9 +202,18 @@ def seal(url: str, key: str, *, replaces: bool = False) -> None:
             raise SchemaError(
                 "tenants of a Citus cluster can't be sealed: its nodes use no row-level security"
             )
+        lasting = list_lasting(connection)
+        if refused := [item for item in lasting if is_strict or not item.is_advice]:
+            remedies = dict.fromkeys(item.remedy for item in refused)
+            raise SchemaError(
+                "tenants can't be sealed: SQL of one tenant could reach the sessions of others"
+                f" through what memsense_app leaves behind: {'; '.join(it.what for it in refused)}."
+                f" Run: {'; '.join(remedies)};"
+            )
         for name in ("drop_other_seals", "drop_this_seal", "add_seal")[not replaces :]:
             connection.execute(queries.query(name, "security.sql"), keys)
         connection.execute(queries.as_sql(securing()))
+        return lasting
 
 
 def unseal(url: str) -> None:

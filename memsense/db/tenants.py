@@ -337,8 +337,7 @@ def _map_models(connection: Connection, models: Sequence[Sequence[Any]]) -> dict
     numbers: dict[int, int] = {}
     for model_id, name, dimension in models:
         values = {"name": name, "dimension": dimension}
-        connection.execute(query("ensure_model"), values)
-        row = connection.execute(query("find_model"), values).fetchone()
+        row = connection.execute(query("claim_model"), values).fetchone()
         assert row is not None
         numbers[model_id] = row[0]
     return numbers

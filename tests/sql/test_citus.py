@@ -28,7 +28,7 @@ ANY_TENANT = {
     "store.sql: find_tenant",
     "store.sql: find_tenant_state",
     "store.sql: ensure_tenant",
-    "store.sql: ensure_model",
+    "store.sql: claim_model",
     "store.sql: find_model",
 }
 """Statements on the tables that every node has whole."""

@@ -434,7 +434,7 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
     without = {
         "find_tenant",
         "ensure_tenant",
-        "ensure_model",
+        "claim_model",
         "find_model",
         "find_language",
         "list_languages",
