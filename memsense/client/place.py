@@ -11,6 +11,7 @@ from memsense.db import Pool, check_server, connect, database_errors, migrate
 from memsense.db.connection import repeat_lost
 from memsense.db.pooler import SEALED_POOLER, is_pooled
 from memsense.db.security import check_seal, find_standing, list_lasting, require_policies
+from memsense.deadline import remaining
 from memsense.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger("memsense.security")
 
+_EMBEDDED_SECONDS = 60.0
 _REPLICA_SECONDS = 1.0
 """How long a call waits for a connection to the replica."""
 
@@ -57,36 +59,45 @@ class Place:
             self.server.release()
 
 
-def open_place(settings: Settings) -> Place:
+def open_place(settings: Settings, *, wait: float | None = None) -> Place:
     """Open pools over a checked database.
 
-    A server that restarts meanwhile ends the connection; the checks then run again, up to twice.
-    Raise ConnectionFailedError, ServerTooOldError or SchemaError, each naming the remedy.
+    Args:
+        settings: Name the database, and say how connections are made.
+        wait: Seconds to wait for a server that is away or restarts; by default the pool's timeout,
+            or what is left of the call's time.
+
+    Raises:
+        ConnectionFailedError, ServerTooOldError, SchemaError, ConfigurationError: Each names the
+            remedy.
     """
+    left = remaining()
+    if wait is None:
+        wait = settings.pool_timeout if left is None else min(settings.pool_timeout, left)
     if settings.database_url:
         url = settings.database_url
-        return repeat_lost(lambda: _open_checked(settings, url))
+        return repeat_lost(lambda seconds: _open_checked(settings, url, seconds), wait, url=url)
     from memsense.db.embedded import EmbeddedServer
 
     server = EmbeddedServer(settings.data_dir)
 
-    def open_embedded() -> Place:
-        address = server.start()
+    def open_embedded(seconds: float) -> Place:
         # A new cluster is set up here: an embedded server has no administrator who would do it.
-        if migrate.schema_state(address).current is None:
-            migrate.upgrade(address)
-            migrate.make_roles(address)
-        return _open_checked(settings, address, server)
+        address = server.start(prepare=migrate.set_up)
+        return _open_checked(settings, address, seconds, server)
 
     try:
-        return repeat_lost(open_embedded)
+        # Its start has a limit of its own, and may have to create the cluster.
+        return repeat_lost(open_embedded, max(wait, _EMBEDDED_SECONDS))
     except BaseException:  # Ctrl+C while it starts must not leave a server running
         server.release()
         raise
 
 
-def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" = None) -> Place:
-    with connect(url) as connection, database_errors():
+def _open_checked(
+    settings: Settings, url: str, seconds: float, server: "EmbeddedServer | None" = None
+) -> Place:
+    with connect(url, seconds=seconds) as connection, database_errors():
         check_server(connection)
         migrate.require_current(connection)
         standing = find_standing(connection)

@@ -38,11 +38,16 @@ class Tenants:
         self._lock = Lock()
 
     @classmethod
-    def open(cls, settings: Settings, *, embedder: Embedder | None = None) -> Self:
-        """Connect as `MemSense.open` does, and raise its errors."""
+    def open(
+        cls, settings: Settings, *, embedder: Embedder | None = None, wait: float | None = None
+    ) -> Self:
+        """Connect as `MemSense.open` does, and raise its errors.
+
+        `wait` is how many seconds to wait for the database's server, by default the pool's timeout.
+        """
         return cls(
             Context(
-                open_place(settings),
+                open_place(settings, wait=wait),
                 settings=settings,
                 embedder=embedder,
                 make_worker=make_worker,

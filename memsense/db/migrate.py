@@ -1,5 +1,7 @@
 """Migration of a database to this version's schema, and the state of its schema."""
 
+import random
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 _PACKAGED = Path(__file__).parents[1] / "_alembic"
 _SCRIPTS = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "alembic"
+
+
+LOCK_KEY = 7_305_771_461
+"""Advisory lock of a database for changes of its schema, roles and rights; any number will do."""
+
+_ROLE_REPEATS = 5
+_MEETINGS = (
+    pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, pg.DuplicateObject,
+)  # fmt: skip
+_CONCURRENTLY = "tuple concurrently updated"
+"""Text of an internal error, which has no code of its own; PostgreSQL does not translate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,32 +142,61 @@ def securing() -> str:
     )
 
 
+def set_up(url: str) -> None:
+    """Create the schema and the roles of a new cluster, unless another process has done so."""
+    with connect(url) as connection:
+        state = read_state(connection)
+        has_roles = connection.execute("SELECT to_regrole('memsense_app')").fetchone() != (None,)
+    if state.current is None:
+        upgrade(url)
+    elif has_roles or not state.is_current:
+        return
+    make_roles(url)
+
+
 def create_roles(url: str) -> None:
     """Create the roles in a database without the schema, so that a restore can name them.
 
     Raises SchemaError if the user may not create roles.
     """
     with connect(url) as connection, _creating_roles():
-        _create_roles(connection)
+        citus.create_roles(connection)
+        _run_alone(connection, _security("create_roles"))
 
 
 def make_roles(url: str) -> None:
     """Create the roles `memsense_owner`, which then owns the schema, and `memsense_app`.
 
     If the user is no superuser, `memsense_index` too, through which GIN indexes serve under the
-    policies. May be run again. Raises SchemaError if the user may not create roles.
+    policies. May be run again, and several times at once. Raises SchemaError if the user may not
+    create roles.
     """
     with connect(url) as connection, _creating_roles():
-        _create_roles(connection)
-        with connection.transaction():
-            connection.execute(queries.as_sql(securing()))
-            connection.execute(queries.as_sql(_security("reset_app")))
+        citus.create_roles(connection)
+        parts = (_security("create_roles"), securing(), _security("reset_app"))
+        _run_alone(connection, "\n".join(parts))
 
 
-def _create_roles(connection: Connection) -> None:
-    citus.create_roles(connection)
-    with connection.transaction():
-        connection.execute(queries.as_sql(_security("create_roles")))
+def _run_alone(connection: Connection, text: str) -> None:
+    """Run statements on roles and rights in one transaction, after those of other processes."""
+    for repeats_left in reversed(range(_ROLE_REPEATS)):
+        try:
+            with connection.transaction():
+                lock_schema(connection)
+                connection.execute(queries.as_sql(text))
+        except psycopg.Error as error:
+            # Roles belong to all databases of a server, and the lock to one: two may still meet.
+            is_meeting = isinstance(error, _MEETINGS) or _CONCURRENTLY in str(error)
+            if not is_meeting or not repeats_left:
+                raise
+            time.sleep(random.uniform(0.05, 0.4))  # noqa: S311
+        else:
+            return
+
+
+def lock_schema(connection: psycopg.Connection[Any]) -> None:
+    """Let the transaction wait until no other one changes the schema, its roles or its rights."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", [LOCK_KEY])
 
 
 @contextmanager
@@ -196,6 +238,7 @@ def seal(
     with connect(url) as connection, database_errors(), connection.transaction():
         check_server(connection)
         require_current(connection)
+        lock_schema(connection)
         if connection.execute("SELECT to_regrole('memsense_app')").fetchone() == (None,):
             raise SchemaError("sealed tenants need the roles; run 'memsense init --roles'")
         if citus.is_spread(connection):
@@ -220,6 +263,7 @@ def unseal(url: str) -> None:
     """Let policies compare with a plain setting again, which any statement may set."""
     with connect(url) as connection, database_errors(), connection.transaction():
         require_current(connection)
+        lock_schema(connection)
         connection.execute(queries.query("drop_seals", "security.sql"))
         connection.execute(queries.as_sql(securing()))
 
