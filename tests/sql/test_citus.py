@@ -17,7 +17,7 @@ from memsense.db.queries import SQL_ROOT
 NOT_ON_A_TENANT = {
     *("citus.sql", "citus_session.sql", "demo.sql", "doctor.sql", "session.sql"),
     # An operator's, of one node or of all tenants.
-    *("security.sql", "tenants.sql", "partitions.sql"),
+    *("security.sql", "tenants.sql", "partitions.sql", "purge.sql"),
 }
 """What an operator's connection runs, and what names no table."""
 
