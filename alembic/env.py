@@ -6,10 +6,15 @@ Views and functions are dropped first, and created again at the newest revision.
 from sqlalchemy import create_engine, pool, text
 
 from alembic import context
-from memsense.db.migrate import drop_policies, lift_policies, load_views, run_text, secure
+from memsense.db.migrate import (
+    LOCK_KEY,
+    drop_policies,
+    lift_policies,
+    load_views,
+    run_text,
+    secure,
+)
 from memsense.search.recall.statement import load_functions
-
-LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number will do
 
 VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = 'memsense'"
 

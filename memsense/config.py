@@ -171,6 +171,10 @@ class Settings(BaseModel):
     seal_key: str | None = Field(
         default=None, description="signs the tenant of each transaction, where tenants are sealed"
     )
+    sealed_pooler: bool = Field(
+        default=False,
+        description="open sealed tenants through a pooler, whose pools each serve one tenant",
+    )
     recall_timeout: float = Field(
         default=30.0, ge=0, le=86_400, description="seconds that a recall may take; 0: any"
     )

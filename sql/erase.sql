@@ -309,14 +309,16 @@ VALUES (%(tenant_id)s, %(erasure_id)s, %(namespace_id)s, %(kind)s, %(salt)s, %(u
         %(counts)s, %(erased_by)s);
 
 -- name: fetch_receipt
-SELECT e.erasure_id, n.name AS namespace, e.kind, e.salt, e.user_hash, e.subject_hash, e.counts, e.erased_by, e.erased_at
+SELECT e.erasure_id, n.name AS namespace, e.kind, e.salt, e.user_hash, e.subject_hash, e.counts, e.erased_by, e.erased_at,
+    e.purged_at, e.purged_full_at
 FROM memsense.erasures AS e
 JOIN memsense.namespaces AS n ON n.tenant_id = e.tenant_id AND n.namespace_id = e.namespace_id
 WHERE e.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND e.erasure_id = %(erasure_id)s;
 
 -- name: list_receipts
 -- Newest first.
-SELECT e.erasure_id, n.name AS namespace, e.kind, e.salt, e.user_hash, e.subject_hash, e.counts, e.erased_by, e.erased_at
+SELECT e.erasure_id, n.name AS namespace, e.kind, e.salt, e.user_hash, e.subject_hash, e.counts, e.erased_by, e.erased_at,
+    e.purged_at, e.purged_full_at
 FROM memsense.erasures AS e
 JOIN memsense.namespaces AS n ON n.tenant_id = e.tenant_id AND n.namespace_id = e.namespace_id
 WHERE e.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND e.namespace_id = %(namespace_id)s

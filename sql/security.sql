@@ -96,6 +96,23 @@ BEGIN
     RETURN nullif(current_setting('memsense.tenant_id', true), '')::integer;
 END $$;
 
+-- name: create_model_function
+-- The number of an embedding model, stored if it is new. Models belong to all tenants, and memsense_app may not
+-- insert them by itself: what one tenant stores here, all others see.
+CREATE OR REPLACE FUNCTION memsense.claim_model(name text, dimension integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF length(claim_model.name) NOT BETWEEN 1 AND 200
+       OR claim_model.name ~ '[\u0001-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]'
+    THEN
+        RAISE EXCEPTION 'a model''s name has 1 to 200 visible characters' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    INSERT INTO memsense.models (name, dimension) VALUES (claim_model.name, claim_model.dimension)
+    ON CONFLICT DO NOTHING;
+    RETURN (SELECT m.model_id FROM memsense.models AS m
+            WHERE m.name = claim_model.name AND m.dimension = claim_model.dimension);
+END $$;
+
 -- name: secure_tables
 -- A policy on every table and partition with a tenant: only rows of the tenant that the transaction names,
 -- and none if it names none. If indexes serve under the policies, these hold for the owner too: then a
@@ -192,11 +209,15 @@ BEGIN
     GRANT USAGE ON SCHEMA memsense TO memsense_app;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memsense TO memsense_app;
     REVOKE INSERT, UPDATE, DELETE ON memsense.alembic_version FROM memsense_app;
-    -- Shared by all tenants: a new model is added, and nobody's is changed. On Citus, which locks a table that
-    -- every node has for an INSERT with ON CONFLICT, that takes the right to update.
-    REVOKE DELETE ON memsense.models FROM memsense_app;
-    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
-        REVOKE UPDATE ON memsense.models FROM memsense_app;
+    -- Shared by all tenants: claim_model adds a model, and nobody's is changed. A tenant that renamed itself would
+    -- get the rows of a later tenant of that name. On Citus, which locks a table that every node has for an
+    -- INSERT with ON CONFLICT, that takes the right to update.
+    REVOKE DELETE ON memsense.models, memsense.tenants FROM memsense_app;
+    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        ALTER FUNCTION memsense.claim_model(text, integer) SECURITY INVOKER;
+    ELSE
+        REVOKE INSERT, UPDATE ON memsense.models FROM memsense_app;
+        REVOKE UPDATE ON memsense.tenants FROM memsense_app;
     END IF;
     REVOKE ALL ON memsense.seals FROM memsense_app;
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA memsense TO memsense_app;
@@ -261,6 +282,78 @@ DELETE FROM memsense.seals WHERE inner_key = %(inner_key)s;
 
 -- name: drop_seals
 DELETE FROM memsense.seals;
+
+-- name: list_lasting
+-- What memsense_app can leave behind that outlives its session, and so reaches the sessions of other tenants, each
+-- with the statement that ends it. A role may always change its own settings: those that are meant stand
+-- on the database. `is_advice`: temporary objects end with their session.
+WITH app AS (
+    SELECT r.*, d.datdba, d.oid AS database_id, format('%%I', d.datname) AS database
+    FROM pg_roles AS r, pg_database AS d
+    WHERE r.rolname = 'memsense_app' AND d.datname = current_database()
+)
+SELECT what, remedy, is_advice
+FROM (
+    SELECT 1 AS place, 'it may create objects in schema ' || n.nspname AS what,
+        CASE WHEN n.nspowner = app.oid THEN format('ALTER SCHEMA %%I OWNER TO memsense_owner', n.nspname)
+             ELSE format('REVOKE CREATE ON SCHEMA %%I FROM PUBLIC, memsense_app', n.nspname) END AS remedy,
+        false AS is_advice
+    FROM app, pg_namespace AS n
+    WHERE has_schema_privilege(app.oid, n.oid, 'CREATE') AND n.nspname !~ '^pg_(toast_)?temp_'
+    UNION ALL
+    SELECT 2, 'it may create schemas in this database',
+        CASE WHEN app.datdba = app.oid THEN format('ALTER DATABASE %%s OWNER TO CURRENT_USER', app.database)
+             ELSE format('REVOKE CREATE ON DATABASE %%s FROM PUBLIC, memsense_app', app.database) END, false
+    FROM app
+    WHERE has_database_privilege(app.oid, app.database_id, 'CREATE')
+    UNION ALL
+    SELECT 3, 'it is a member of ' || r.rolname, format('REVOKE %%I FROM memsense_app', r.rolname), false
+    FROM app
+    JOIN pg_auth_members AS m ON m.member = app.oid
+    JOIN pg_roles AS r ON r.oid = m.roleid
+    UNION ALL
+    SELECT 4, 'it has attributes of an administrator',
+        'ALTER ROLE memsense_app NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', false
+    FROM app
+    WHERE rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls
+    UNION ALL
+    SELECT 5, 'it has the setting ' || split_part(setting, '=', 1),
+        format('ALTER ROLE memsense_app %%sRESET %%I',
+               CASE WHEN s.setdatabase <> 0 THEN 'IN DATABASE ' || app.database || ' ' END,
+               split_part(setting, '=', 1)), false
+    FROM app
+    JOIN pg_db_role_setting AS s ON s.setrole = app.oid AND s.setdatabase IN (0, app.database_id)
+    CROSS JOIN unnest(s.setconfig) AS setting
+    UNION ALL
+    SELECT 6, 'it owns ' || coalesce(pg_describe_object(d.classid, d.objid, d.objsubid), 'an object'),
+        'DROP OWNED BY memsense_app', false
+    FROM app
+    JOIN pg_shdepend AS d ON d.refobjid = app.oid AND d.refclassid = 'pg_authid'::regclass
+    WHERE d.dbid = app.database_id AND d.deptype = 'o'
+    UNION ALL
+    SELECT 7, 'it may create triggers on ' || c.oid::regclass,
+        format('REVOKE TRIGGER ON %%s FROM PUBLIC, memsense_app', c.oid::regclass), false
+    FROM app, pg_class AS c
+    WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+      AND has_table_privilege(app.oid, c.oid, 'TRIGGER')
+    UNION ALL
+    SELECT 8, 'it may create temporary objects',
+        format('REVOKE TEMPORARY ON DATABASE %%s FROM PUBLIC, memsense_app', app.database), true
+    FROM app
+    WHERE has_database_privilege(app.oid, app.database_id, 'TEMPORARY')
+) AS found
+ORDER BY place, what;
+
+-- name: reset_app
+-- Where tenants are sealed, settings that memsense_app has are its own work: seal refuses those of others.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM memsense.seals)
+       AND EXISTS (SELECT FROM pg_db_role_setting WHERE setrole = 'memsense_app'::regrole) THEN
+        ALTER ROLE memsense_app RESET ALL;
+        EXECUTE format('ALTER ROLE memsense_app IN DATABASE %I RESET ALL', current_database());
+    END IF;
+END $$;
 
 -- name: create_roles
 -- memsense_app has no password yet: set one with ALTER ROLE, or grant the role to a user who can log in. A

@@ -6,7 +6,8 @@
 -- tenant without a number yet is found by its name), and how to plan. Exact scans gain nothing from parallel
 -- workers or just-in-time compilation at these sizes. Planning a recall costs more than running a stale
 -- plan, so reads have generic plans. hnsw.* matters only to scopes with HNSW indexes. A stricter limit of
--- time, of the role or of the database, stays in force.
+-- time, of the role or of the database, stays in force. Every name is qualified: the statement carries the
+-- token, and pg_temp is searched for types before pg_catalog.
 -- Parameters:
 --   tenant, tenant_id   the tenant by name and by number, as texts; empty where there is none
 --   role                what to run as; null for the user of the connection
@@ -16,26 +17,54 @@
 --   search_path         with the schema of pgvector, if the database's lacks it; null to leave it
 --   is_limited          whether the database sets transaction_timeout, which would end exports and index builds
 SELECT
-    set_config('memsense.tenant', %(tenant)s::text, true),
-    set_config('memsense.tenant_id', %(tenant_id)s::text, true),
-    set_config('jit', 'off', true),
-    set_config('max_parallel_workers_per_gather', '0', true),
-    set_config('hnsw.iterative_scan', 'relaxed_order', true),
-    CASE WHEN %(plan_cache_mode)s::text IS NOT NULL THEN set_config('plan_cache_mode', %(plan_cache_mode)s::text, true) END,
-    CASE WHEN %(timeout)s::text IS NOT NULL
-              AND current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %(timeout)s::interval
-         THEN set_config('statement_timeout', %(timeout)s::text, true) END,
-    CASE WHEN %(token)s::text IS NOT NULL THEN set_config('memsense.token', %(token)s::text, true) END,
-    CASE WHEN %(search_path)s::text IS NOT NULL THEN set_config('search_path', %(search_path)s::text, true) END,
-    CASE WHEN %(is_limited)s THEN set_config('transaction_timeout', '0', true) END,
-    CASE WHEN %(role)s::text IS NOT NULL THEN set_config('role', %(role)s::text, true) END;
+    pg_catalog.set_config('memsense.tenant', %(tenant)s::pg_catalog.text, true),
+    pg_catalog.set_config('memsense.tenant_id', %(tenant_id)s::pg_catalog.text, true),
+    pg_catalog.set_config('jit', 'off', true),
+    pg_catalog.set_config('max_parallel_workers_per_gather', '0', true),
+    pg_catalog.set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    CASE WHEN %(plan_cache_mode)s::pg_catalog.text IS NOT NULL
+         THEN pg_catalog.set_config('plan_cache_mode', %(plan_cache_mode)s::pg_catalog.text, true) END,
+    CASE WHEN %(timeout)s::pg_catalog.text IS NOT NULL
+              AND (pg_catalog.current_setting('statement_timeout')::pg_catalog.interval
+                       OPERATOR(pg_catalog.<) '1 ms'::pg_catalog.interval
+                   OR pg_catalog.current_setting('statement_timeout')::pg_catalog.interval
+                       OPERATOR(pg_catalog.>) %(timeout)s::pg_catalog.interval)
+         THEN pg_catalog.set_config('statement_timeout', %(timeout)s::pg_catalog.text, true) END,
+    CASE WHEN %(token)s::pg_catalog.text IS NOT NULL
+         THEN pg_catalog.set_config('memsense.token', %(token)s::pg_catalog.text, true) END,
+    CASE WHEN %(search_path)s::pg_catalog.text IS NOT NULL
+         THEN pg_catalog.set_config('search_path', %(search_path)s::pg_catalog.text, true) END,
+    CASE WHEN %(is_limited)s::pg_catalog.bool THEN pg_catalog.set_config('transaction_timeout', '0', true) END,
+    CASE WHEN %(role)s::pg_catalog.text IS NOT NULL
+         THEN pg_catalog.set_config('role', %(role)s::pg_catalog.text, true) END;
 
 -- name: name_tenant
 -- The same for the tenant alone, within a caller's transaction.
 SELECT
-    set_config('memsense.tenant', %(tenant)s::text, true),
-    set_config('memsense.tenant_id', %(tenant_id)s::text, true),
-    CASE WHEN %(token)s::text IS NOT NULL THEN set_config('memsense.token', %(token)s::text, true) END;
+    pg_catalog.set_config('memsense.tenant', %(tenant)s::pg_catalog.text, true),
+    pg_catalog.set_config('memsense.tenant_id', %(tenant_id)s::pg_catalog.text, true),
+    CASE WHEN %(token)s::pg_catalog.text IS NOT NULL
+         THEN pg_catalog.set_config('memsense.token', %(token)s::pg_catalog.text, true) END;
+
+-- name: clean_session
+-- Removes what SQL of one tenant can leave in a session, before another tenant gets the connection. Sent as one
+-- message of several statements: commands can't be replaced by objects of the session, and the last two
+-- name nothing that its search path could change. The row says what can't be removed and only SQL other than
+-- memsense's makes: statements prepared by SQL, a schema for temporary objects. And which statements the driver
+-- has there. Not DISCARD ALL, after which every search is planned anew.
+SET SESSION AUTHORIZATION DEFAULT;
+RESET ROLE;
+RESET ALL;
+CLOSE ALL;
+UNLISTEN *;
+DISCARD TEMP;
+DISCARD SEQUENCES;
+SELECT pg_catalog.pg_advisory_unlock_all();
+SELECT
+    pg_catalog.count(*) FILTER (WHERE p.from_sql),
+    pg_catalog.pg_my_temp_schema(),
+    pg_catalog.array_agg(p.name)
+FROM pg_catalog.pg_prepared_statements AS p;
 
 -- name: find_standing
 -- The role to run as: memsense_app, if it exists, has rights here and this user may take it. And whether it
@@ -57,7 +86,11 @@ SELECT
         SELECT FROM pg_policy AS p
         WHERE p.polrelid = 'memsense.chunks'::regclass AND pg_get_expr(p.polqual, p.polrelid) LIKE '%%find_token%%'
     ) AS is_sealed,
-    current_user::text AS name
+    current_user::text AS name,
+    (SELECT concat_ws(', ', 'pg_catalog', quote_ident(n.nspname), 'pg_temp')
+     FROM pg_extension AS e
+     JOIN pg_namespace AS n ON n.oid = e.extnamespace
+     WHERE e.extname = 'vector') AS search_path
 FROM (SELECT (
     SELECT a.rolname::text
     FROM pg_roles AS a

@@ -9,9 +9,8 @@ SELECT tenant_id, suspended_at FROM memsense.tenants WHERE name = %(name)s;
 -- name: ensure_tenant
 INSERT INTO memsense.tenants (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING;
 
--- name: ensure_model
-INSERT INTO memsense.models (name, dimension) VALUES (%(name)s, %(dimension)s)
-ON CONFLICT (name, dimension) DO NOTHING;
+-- name: claim_model
+SELECT memsense.claim_model(%(name)s, %(dimension)s);
 
 -- name: find_model
 SELECT model_id FROM memsense.models WHERE name = %(name)s AND dimension = %(dimension)s;

@@ -21,6 +21,8 @@ from memsense.cli.target import Target, target_of
 from memsense.db import connect, dumping, migrate
 from memsense.db.address import read_address, shown_url, split_secrets
 from memsense.db.citus import spread as spread_tables
+from memsense.db.purge import PurgeStep
+from memsense.db.purge import purge as run_purge
 from memsense.errors import ConfigurationError, ConnectionFailedError
 
 _SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -156,6 +158,10 @@ def seal(
     replace: Annotated[
         bool, typer.Option("--replace", help="Stop accepting the keys that were given before.")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse if memsense_app may create temporary objects."),
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Seal the tenants no longer.")] = False,
 ) -> None:
     """Seal the tenants: SQL alone, without the key, then reaches no other tenant's rows.
@@ -180,8 +186,59 @@ def seal(
                 "MEMSENSE_SEAL_KEY is not set; make a key with"
                 " python -c 'import secrets; print(secrets.token_urlsafe(40))'"
             )
-        migrate.seal(url, key, replaces=replace)
+        advice = migrate.seal(url, key, replaces=replace, is_strict=strict)
         typer.echo("tenants are sealed: connect as memsense_app, with MEMSENSE_SEAL_KEY")
+        for item in advice:
+            typer.echo(f"of memsense_app, {item.what}; better run: {item.remedy};", err=True)
+
+
+@app.command("purge")
+def purge(
+    ctx: typer.Context,
+    *,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Rewrite the tables too; each is locked meanwhile."),
+    ] = False,
+    output: Output = "table",
+) -> None:
+    """Remove the words of erased memories from the server's files.
+
+    \b
+      memsense db purge
+      memsense db purge --full
+
+    An erasure deletes rows, and PostgreSQL leaves their bytes in its files for a while: words stay
+    in indexes for good. This removes them from the indexes while searches and writes go on; --full
+    also from the tables and, run by a superuser, from the planner's statistics. Neither touches
+    the write-ahead log, replicas or backups. Run it as the tables' owner or a superuser; the
+    receipts say what was purged ('memsense erasures').
+    """
+
+    def report_step(step: PurgeStep) -> None:
+        if output == "table":
+            locked = "" if step.locks_for is None else ": locked meanwhile"
+            about = f", about {step.locks_for:.0f} s" if step.locks_for else ""
+            typer.echo(f"{step.action} {step.name}{locked}{about}".rstrip(), err=True)
+
+    with target_of(ctx).database() as url:
+        report = run_purge(url, is_full=full, on_step=report_step)
+    if print_data(output, asdict(report)):
+        return
+    where = "all files but the write-ahead log" if full else "all index files"
+    typer.echo(f"the words of {report.receipts} more erasures are gone from {where}")
+    if report.skips_server:
+        typer.echo(
+            "the planner's statistics, which only a superuser may rewrite, and their old files may"
+            " still have words: run it as a superuser",
+            err=True,
+        )
+    if report.waiting:
+        typer.echo(
+            f"{report.waiting} erasures are not purged: a transaction from before them was open;"
+            " run it again later",
+            err=True,
+        )
 
 
 @app.command("optimise")

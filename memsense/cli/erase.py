@@ -120,7 +120,7 @@ def erasures(
 
 
 def _print_receipts(receipts: Sequence["Receipt"]) -> None:
-    rows = table("receipt", "when", "what", "who", "rows deleted")
+    rows = table("receipt", "when", "what", "who", "rows deleted", "gone from")
     for receipt in receipts:
         counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items())
         add_row(
@@ -130,5 +130,15 @@ def _print_receipts(receipts: Sequence["Receipt"]) -> None:
             receipt.kind,
             plain(receipt.erased_by),
             counts,
+            _describe_purge(receipt),
         )
     console().print(rows)
+
+
+def _describe_purge(receipt: "Receipt") -> str:
+    """Return from which files the words of an erasure have gone, and since when."""
+    if receipt.purged_full_at is not None:
+        return f"all files but the write-ahead log since {when(receipt.purged_full_at)}"
+    if receipt.purged_at is not None:
+        return f"indexes since {when(receipt.purged_at)}"
+    return "rows alone; memsense db purge"

@@ -71,6 +71,14 @@ def serve(
     patience: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long a request may wait for its turn.")
     ] = DEFAULT_PATIENCE,
+    wait: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="How long to wait at the start for the database's server.",
+        ),
+    ] = 60.0,
     largest_body: Annotated[
         int, typer.Option(metavar="BYTES", help="Largest body of a request, in bytes.")
     ] = LARGEST_BODY,
@@ -113,7 +121,7 @@ def serve(
     # The server is an extra (memsense[server]); `key` works without it.
     run = import_module("memsense.server.run")
     end_when_interrupted()
-    run.serve(settings, options, on_start=print_address, opens=PAGE if opens else None)
+    run.serve(settings, options, on_start=print_address, opens=PAGE if opens else None, wait=wait)
 
 
 def print_address(address: str) -> None:

@@ -1,5 +1,6 @@
 """Connections to the database that the settings name: a server's, or the embedded one's."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from memsense.config import Settings
 from memsense.db import Pool, check_server, connect, database_errors, migrate
 from memsense.db.connection import repeat_lost
-from memsense.db.security import check_seal, find_standing, require_policies
+from memsense.db.pooler import SEALED_POOLER, is_pooled
+from memsense.db.security import check_seal, find_standing, list_lasting, require_policies
+from memsense.deadline import remaining
+from memsense.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+logger = logging.getLogger("memsense.security")
+
+_EMBEDDED_SECONDS = 60.0
 _REPLICA_SECONDS = 1.0
 """How long a call waits for a connection to the replica."""
 
@@ -52,40 +59,59 @@ class Place:
             self.server.release()
 
 
-def open_place(settings: Settings) -> Place:
+def open_place(settings: Settings, *, wait: float | None = None) -> Place:
     """Open pools over a checked database.
 
-    A server that restarts meanwhile ends the connection; the checks then run again, up to twice.
-    Raise ConnectionFailedError, ServerTooOldError or SchemaError, each naming the remedy.
+    Args:
+        settings: Name the database, and say how connections are made.
+        wait: Seconds to wait for a server that is away or restarts; by default the pool's timeout,
+            or what is left of the call's time.
+
+    Raises:
+        ConnectionFailedError, ServerTooOldError, SchemaError, ConfigurationError: Each names the
+            remedy.
     """
+    left = remaining()
+    if wait is None:
+        wait = settings.pool_timeout if left is None else min(settings.pool_timeout, left)
     if settings.database_url:
         url = settings.database_url
-        return repeat_lost(lambda: _open_checked(settings, url))
+        return repeat_lost(lambda seconds: _open_checked(settings, url, seconds), wait, url=url)
     from memsense.db.embedded import EmbeddedServer
 
     server = EmbeddedServer(settings.data_dir)
 
-    def open_embedded() -> Place:
-        address = server.start()
+    def open_embedded(seconds: float) -> Place:
         # A new cluster is set up here: an embedded server has no administrator who would do it.
-        if migrate.schema_state(address).current is None:
-            migrate.upgrade(address)
-            migrate.make_roles(address)
-        return _open_checked(settings, address, server)
+        address = server.start(prepare=migrate.set_up)
+        return _open_checked(settings, address, seconds, server)
 
     try:
-        return repeat_lost(open_embedded)
+        # Its start has a limit of its own, and may have to create the cluster.
+        return repeat_lost(open_embedded, max(wait, _EMBEDDED_SECONDS))
     except BaseException:  # Ctrl+C while it starts must not leave a server running
         server.release()
         raise
 
 
-def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" = None) -> Place:
-    with connect(url) as connection, database_errors():
+def _open_checked(
+    settings: Settings, url: str, seconds: float, server: "EmbeddedServer | None" = None
+) -> Place:
+    with connect(url, seconds=seconds) as connection, database_errors():
         check_server(connection)
         migrate.require_current(connection)
         standing = find_standing(connection)
         check_seal(standing, settings.seal_key)
+        if standing.is_sealed:
+            if not settings.sealed_pooler and is_pooled(connection):
+                raise ConfigurationError(SEALED_POOLER)
+            for item in list_lasting(connection):
+                if not item.is_advice:
+                    logger.warning(
+                        "tenants are sealed, but of memsense_app: %s; run as the owner: %s",
+                        item.what,
+                        item.remedy,
+                    )
         if settings.require_policies:
             require_policies(connection, standing.role)
     open_connections = partial(
@@ -96,6 +122,10 @@ def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" 
         role=standing.role,
         lookups=standing.lookups,
         seal_key=settings.seal_key,
+        # A pooler refuses the option that sets it.
+        search_path=standing.search_path
+        if standing.is_sealed and not settings.sealed_pooler
+        else None,
         prepares=settings.prepared_statements,
     )
     replica = None

@@ -38,11 +38,16 @@ class Tenants:
         self._lock = Lock()
 
     @classmethod
-    def open(cls, settings: Settings, *, embedder: Embedder | None = None) -> Self:
-        """Connect as `MemSense.open` does, and raise its errors."""
+    def open(
+        cls, settings: Settings, *, embedder: Embedder | None = None, wait: float | None = None
+    ) -> Self:
+        """Connect as `MemSense.open` does, and raise its errors.
+
+        `wait` is how many seconds to wait for the database's server, by default the pool's timeout.
+        """
         return cls(
             Context(
-                open_place(settings),
+                open_place(settings, wait=wait),
                 settings=settings,
                 embedder=embedder,
                 make_worker=make_worker,
@@ -120,6 +125,11 @@ class Tenants:
     def ping(self) -> None:
         """Send the database a query; raise DatabaseError if it does not answer."""
         run_read(self._context.pool, lambda it: find_tenant(it, self.settings.tenant))
+
+    @property
+    def foreign_sessions(self) -> int:
+        """The number of sessions that were closed for what a tenant's own SQL had left in them."""
+        return self._context.pool.foreign_sessions
 
     def pool_sizes(self) -> Mapping[str, int]:
         """Return how many connections are open, idle and waited for, and their maximum."""

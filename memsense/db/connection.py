@@ -1,13 +1,16 @@
 """Single connections, and the versions that a server must have."""
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
 import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
 from memsense.db.address import SETTING, read_address
-from memsense.db.failures import first_line
+from memsense.db.failures import first_line, is_lost
 from memsense.errors import ConnectionFailedError, SchemaError, ServerTooOldError
 
 T = TypeVar("T")
@@ -17,16 +20,21 @@ Connection = psycopg.Connection[TupleRow]
 MOST_LOSSES = 2
 """How many lost connections work outlives."""
 
+_CONNECT_SECONDS = 10
+_PING_SECONDS = 2
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 1.0
+
 OLDEST_SERVER = 150000
 OLDEST_PGVECTOR = (0, 8)
 
 
-def connect(url: str) -> Connection:
-    """Open one connection in autocommit mode, outside any pool.
+def connect(url: str, *, seconds: float = _CONNECT_SECONDS) -> Connection:
+    """Open one connection in autocommit mode, outside any pool, in at most so many seconds.
 
     Raises ConfigurationError for a malformed address, and ConnectionFailedError.
     """
-    return _connect(read_address(url))
+    return _connect(read_address(url), seconds=seconds)
 
 
 def connect_beside(connection: Connection) -> Connection:
@@ -37,21 +45,55 @@ def connect_beside(connection: Connection) -> Connection:
     return _connect(connection.info.dsn, password=connection.info.password)
 
 
-def repeat_lost(work: Callable[[], T]) -> T:
-    """Return the result of `work`, called again, up to twice, if its connection was lost.
+def repeat_lost(work: Callable[[float], T], seconds: float, *, url: str | None = None) -> T:
+    """Return the result of `work`, called again while the server is away, as during a restart.
 
-    For work outside any pool. A host that doesn't answer at all is not asked again.
+    For work outside any pool. It is not repeated after a refused login, for a database or a host
+    that doesn't exist, or for a host that doesn't answer at all.
+
+    Args:
+        work: Function of the seconds that are left.
+        seconds: Time after which the last error is raised, with the time that was waited.
+        url: Address that is asked whether its server is away; without one it is taken to be away
+            after any lost connection.
+
+    Raises:
+        ConnectionFailedError: If the server stays away, or the error will not pass.
     """
-    for _ in range(MOST_LOSSES):
+    started, pause, refusals = time.monotonic(), _FIRST_PAUSE, 0
+    while True:
         try:
-            return work()
+            return work(max(seconds - (time.monotonic() - started), 1.0))
         except ConnectionFailedError as error:
-            if isinstance(error.__cause__, psycopg.errors.ConnectionTimeout):
-                raise
-    return work()
+            cause = error.__cause__
+            # A server that answers has refused the login, or was starting up a moment ago.
+            state = pq.Ping.NO_RESPONSE
+            if not isinstance(cause, psycopg.Error) or not _may_pass(cause):
+                state = pq.Ping.NO_ATTEMPT
+            elif cause.sqlstate is None and url is not None:
+                ping = make_conninfo(read_address(url), connect_timeout=_PING_SECONDS)
+                state = pq.PGconn.ping(ping.encode())
+                refusals += state == pq.Ping.OK
+            waited = time.monotonic() - started
+            if state == pq.Ping.NO_ATTEMPT or refusals > 1 or waited + pause > seconds:
+                if waited < _FIRST_PAUSE:
+                    raise
+                raise ConnectionFailedError(f"{error}; waited {waited:.1f} s") from cause
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _connect(address: str, password: str | None = None) -> Connection:
+def _may_pass(error: psycopg.Error) -> bool:
+    """Return whether a lost or refused connection may be had later."""
+    if error.sqlstate is not None:
+        return is_lost(error)
+    # Without a connection in the error, the driver has not found the host.
+    return not isinstance(error, psycopg.errors.ConnectionTimeout) and error.pgconn is not None
+
+
+def _connect(
+    address: str, password: str | None = None, seconds: float = _CONNECT_SECONDS
+) -> Connection:
     try:
         # No prepared statements: a pooler would leave them to the next client.
         connection = psycopg.connect(
@@ -59,7 +101,7 @@ def _connect(address: str, password: str | None = None) -> Connection:
             autocommit=True,
             prepare_threshold=None,
             client_encoding="utf8",
-            connect_timeout=10,
+            connect_timeout=max(1, min(_CONNECT_SECONDS, int(seconds))),
             password=password,
         )
         use_standard_settings(connection)

@@ -18,7 +18,7 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,12 +122,13 @@ class EmbeddedServer:
             f"no embedded server runs in {self.data_dir}; start it with: memsense db start"
         )
 
-    def start(self, *, keep: bool = False) -> str:
+    def start(self, *, keep: bool = False, prepare: Callable[[str], object] | None = None) -> str:
         """Return the URL of a server that accepts connections and stays until `release`.
 
         Creates the cluster and its `memsense` database at the first use, joins a server that
         another process has started, and recovers one that was killed. With `keep` the server
-        outlives its clients until `stop`. Raises ConnectionFailedError.
+        outlives its clients until `stop`. `prepare` is called with the URL before another process
+        can start or join the server. Raises ConnectionFailedError.
         """
         with self._exclusively():
             try:
@@ -148,6 +149,8 @@ class EmbeddedServer:
                     self._client.acquire(timeout=0)
                     self._owner_pid = os.getpid()
                     atexit.register(self.release)
+                if prepare is not None:
+                    prepare(self.url)
             except BaseException:  # an interrupt, too, must not leave a server behind
                 self._stop_unless_used()
                 raise

@@ -1,5 +1,7 @@
 """Migration of a database to this version's schema, and the state of its schema."""
 
+import random
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from memsense.db import check_server, citus, connect, database_errors, queries
 from memsense.db.address import read_address
 from memsense.db.connection import Connection
 from memsense.db.seals import pad_key
-from memsense.db.security import find_standing, list_leaky
+from memsense.db.security import Lasting, find_standing, list_lasting, list_leaky
 from memsense.errors import ConnectionFailedError, SchemaError
 
 if TYPE_CHECKING:
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 _PACKAGED = Path(__file__).parents[1] / "_alembic"
 _SCRIPTS = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "alembic"
+
+
+LOCK_KEY = 7_305_771_461
+"""Advisory lock of a database for changes of its schema, roles and rights; any number will do."""
+
+_ROLE_REPEATS = 5
+_MEETINGS = (
+    pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, pg.DuplicateObject,
+)  # fmt: skip
+_CONCURRENTLY = "tuple concurrently updated"
+"""Text of an internal error, which has no code of its own; PostgreSQL does not translate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +133,7 @@ def securing() -> str:
         (
             _security("mark_leakproof"),
             _security("create_token_functions"),
+            _security("create_model_function"),
             _security("secure_tables", is_served=is_served),
             queries.fill_script("lookups.sql", own="memsense.find_own_tenant()"),
             _security("grant_rights"),
@@ -128,31 +142,61 @@ def securing() -> str:
     )
 
 
+def set_up(url: str) -> None:
+    """Create the schema and the roles of a new cluster, unless another process has done so."""
+    with connect(url) as connection:
+        state = read_state(connection)
+        has_roles = connection.execute("SELECT to_regrole('memsense_app')").fetchone() != (None,)
+    if state.current is None:
+        upgrade(url)
+    elif has_roles or not state.is_current:
+        return
+    make_roles(url)
+
+
 def create_roles(url: str) -> None:
     """Create the roles in a database without the schema, so that a restore can name them.
 
     Raises SchemaError if the user may not create roles.
     """
     with connect(url) as connection, _creating_roles():
-        _create_roles(connection)
+        citus.create_roles(connection)
+        _run_alone(connection, _security("create_roles"))
 
 
 def make_roles(url: str) -> None:
     """Create the roles `memsense_owner`, which then owns the schema, and `memsense_app`.
 
     If the user is no superuser, `memsense_index` too, through which GIN indexes serve under the
-    policies. May be run again. Raises SchemaError if the user may not create roles.
+    policies. May be run again, and several times at once. Raises SchemaError if the user may not
+    create roles.
     """
     with connect(url) as connection, _creating_roles():
-        _create_roles(connection)
-        with connection.transaction():
-            connection.execute(queries.as_sql(securing()))
+        citus.create_roles(connection)
+        parts = (_security("create_roles"), securing(), _security("reset_app"))
+        _run_alone(connection, "\n".join(parts))
 
 
-def _create_roles(connection: Connection) -> None:
-    citus.create_roles(connection)
-    with connection.transaction():
-        connection.execute(queries.as_sql(_security("create_roles")))
+def _run_alone(connection: Connection, text: str) -> None:
+    """Run statements on roles and rights in one transaction, after those of other processes."""
+    for repeats_left in reversed(range(_ROLE_REPEATS)):
+        try:
+            with connection.transaction():
+                lock_schema(connection)
+                connection.execute(queries.as_sql(text))
+        except psycopg.Error as error:
+            # Roles belong to all databases of a server, and the lock to one: two may still meet.
+            is_meeting = isinstance(error, _MEETINGS) or _CONCURRENTLY in str(error)
+            if not is_meeting or not repeats_left:
+                raise
+            time.sleep(random.uniform(0.05, 0.4))  # noqa: S311
+        else:
+            return
+
+
+def lock_schema(connection: psycopg.Connection[Any]) -> None:
+    """Let the transaction wait until no other one changes the schema, its roles or its rights."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", [LOCK_KEY])
 
 
 @contextmanager
@@ -167,33 +211,59 @@ def _creating_roles() -> Generator[None]:
             ) from error
 
 
-def seal(url: str, key: str, *, replaces: bool = False) -> None:
+def seal(
+    url: str, key: str, *, replaces: bool = False, is_strict: bool = False
+) -> Sequence[Lasting]:
     """Seal the tenants: policies then ask for a token that a process has signed with this key.
 
     Another key may be added while processes still sign with the first one; with `replaces`, the
-    others stop to count. Run by the owner. Raises SchemaError without the roles, because a process
-    that may take the owner's rights would not be held by any policy.
+    others stop to count. Run by the owner.
+
+    Args:
+        url: Address of the database, of the tables' owner.
+        key: The key that processes sign with, 32 to 64 bytes.
+        replaces: Whether other keys stop to count.
+        is_strict: Whether to refuse temporary objects too, instead of advising against them.
+
+    Returns:
+        What memsense_app may still leave in its own sessions.
+
+    Raises:
+        SchemaError: Without the roles, because a process that may take the owner's rights would not
+            be held by any policy; or if memsense_app may leave anything behind that outlives its
+            session, with the statements that end it.
     """
     inner_key, outer_key = pad_key(key)
     keys = {"inner_key": inner_key, "outer_key": outer_key}
     with connect(url) as connection, database_errors(), connection.transaction():
         check_server(connection)
         require_current(connection)
+        lock_schema(connection)
         if connection.execute("SELECT to_regrole('memsense_app')").fetchone() == (None,):
             raise SchemaError("sealed tenants need the roles; run 'memsense init --roles'")
         if citus.is_spread(connection):
             raise SchemaError(
                 "tenants of a Citus cluster can't be sealed: its nodes use no row-level security"
             )
+        lasting = list_lasting(connection)
+        if refused := [item for item in lasting if is_strict or not item.is_advice]:
+            remedies = dict.fromkeys(item.remedy for item in refused)
+            raise SchemaError(
+                "tenants can't be sealed: SQL of one tenant could reach the sessions of others"
+                f" through what memsense_app leaves behind: {'; '.join(it.what for it in refused)}."
+                f" Run: {'; '.join(remedies)};"
+            )
         for name in ("drop_other_seals", "drop_this_seal", "add_seal")[not replaces :]:
             connection.execute(queries.query(name, "security.sql"), keys)
         connection.execute(queries.as_sql(securing()))
+        return lasting
 
 
 def unseal(url: str) -> None:
     """Let policies compare with a plain setting again, which any statement may set."""
     with connect(url) as connection, database_errors(), connection.transaction():
         require_current(connection)
+        lock_schema(connection)
         connection.execute(queries.query("drop_seals", "security.sql"))
         connection.execute(queries.as_sql(securing()))
 

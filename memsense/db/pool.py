@@ -1,6 +1,9 @@
 """The pool: connections that outlive the server's restarts, and work that is repeated on them."""
 
+import logging
+import os
 import random
+import re
 import selectors
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -30,7 +33,8 @@ from memsense.db.failures import (
     is_read_only,
     telling_losses,
 )
-from memsense.db.pooler import is_pooled, keeps_apart
+from memsense.db.handover import clean_session
+from memsense.db.pooler import SEALED_POOLER, is_pooled, keeps_apart
 from memsense.db.rows import find_one
 from memsense.db.session import Session, TenantConnection, begun
 from memsense.deadline import check_deadline, remaining
@@ -59,10 +63,11 @@ _PROBE_SECONDS = 2
 _MOST_CONFLICTS = 20
 # A connection that was being opened when the others were replaced may still be an old one.
 _MOST_REFUSALS = 3
-_TENANT_SECONDS = 30.0
 _LONGEST_PAUSE = 0.5
 _OUTCOME_LOOKS = 50
 _OUTCOME_PAUSE = 0.1
+
+logger = logging.getLogger("memsense.security")
 
 
 class _Connections:
@@ -80,6 +85,7 @@ class _Connections:
     ) -> None:
         self.address = address
         self.commits = 0
+        self.foreign_sessions = 0
         self._revive = revive
         self._open_pool = open_pool
         self._lock = Lock()
@@ -139,9 +145,11 @@ class Pool:
     others. Statements see the rows of one `tenant` and have the rights of `role`, without one those
     of the address's user; with `lookups`, they reach the GIN indexes through functions.
     `find_standing` says which role a user may take, and whether its statements need `lookups`.
-    `seal_key` signs the tenant where tenants are sealed. `prepares` says whether statements are
-    prepared on the server; None finds out whether a pooler in between allows it. `setting` is what
-    errors name as the place of the address.
+    `seal_key` signs the tenant where tenants are sealed; sessions are then cleaned between tenants.
+    They search `search_path` even if the role has another one; no pooler may be in between then,
+    because it would share them with other clients. `prepares` says whether statements are prepared
+    on the server; None finds out whether a pooler in between allows it. `setting` is what errors
+    name as the place of the address.
     """
 
     def __init__(
@@ -156,6 +164,7 @@ class Pool:
         role: str | None = None,
         lookups: bool = False,
         seal_key: str | None = None,
+        search_path: str | None = None,
         prepares: bool | None = None,
         setting: str = SETTING,
     ) -> None:
@@ -164,7 +173,14 @@ class Pool:
         self._is_lent = False
         self._session = Session(tenant=tenant, role=role, lookups=lookups, seal_key=seal_key)
         address = read_address(url, setting)
-        connect_timeout = conninfo_to_dict(address).get("connect_timeout")
+        parts = conninfo_to_dict(address)
+        connect_timeout = parts.get("connect_timeout")
+        options: dict[str, str] = {}
+        if search_path is not None:
+            # Values of the client win over those of the role, which the role itself may change.
+            escaped = re.sub(r"([\\ ])", r"\\\1", search_path)
+            others = parts.get("options") or os.environ.get("PGOPTIONS") or ""
+            options["options"] = f"{others} -c search_path={escaped}".strip()
 
         def open_connections(find_address: Callable[[], str]) -> ConnectionPool[TenantConnection]:
             return ConnectionPool(
@@ -175,8 +191,13 @@ class Pool:
                     "client_encoding": "utf8",
                     "connect_timeout": int(connect_timeout or _CONNECT_SECONDS),
                     **({"prepare_threshold": None} if prepares is False else {}),
+                    **options,
                 },
-                configure=partial(_configure, detects_pooler=prepares is None),
+                configure=partial(
+                    _configure,
+                    detects_pooler=prepares is None,
+                    refuses_pooler=search_path is not None,
+                ),
                 min_size=min(min_size, max_size),
                 max_size=max_size,
                 timeout=timeout,
@@ -201,6 +222,13 @@ class Pool:
     def commits(self) -> int:
         """The number of transactions that this process has ended, for all tenants."""
         return self._connections.commits
+
+    @property
+    def foreign_sessions(self) -> int:
+        """The number of sessions in which SQL other than memsense's left something, and that were
+        closed for it.
+        """
+        return self._connections.foreign_sessions
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -244,30 +272,23 @@ class Pool:
         lost.
         """
         pool = self._connections.pool
-        connection = self._take(pool)
+        looks_up = self._session.needs_look_up
+        connection = self._take(pool, looks_up=looks_up)
         connection.session = self._session
         try:
             with telling_losses(connection), connection, held_by_call(connection):
-                self._look_up_tenant(connection)
+                if looks_up and self._session.needs_look_up:
+                    self._look_up_tenant(connection)
                 yield connection
         finally:
             connection.idle_since = time.monotonic()
             pool.putconn(connection)
 
     def _look_up_tenant(self, connection: TenantConnection) -> None:
-        """Learn the number of the session's tenant; raise TenantSuspendedError.
-
-        It is looked up until it is stored, since before its first write it has no number, and then
-        now and again, since it may be suspended meanwhile.
-        """
-        session, now = self._session, time.monotonic()
-        if session.tenant is None:
-            return
-        is_known = session.tenant_id is not None
-        if is_known and now < session.looked_up_at + _TENANT_SECONDS and not session.is_suspended:
-            return
+        """Read the number of the session's tenant; raise TenantSuspendedError."""
+        session = self._session
         row = find_one(connection, "find_tenant_state", {"name": session.tenant})
-        session.looked_up_at = now
+        session.looked_up_at = time.monotonic()
         session.tenant_id, suspended_at = row or (None, None)
         session.is_suspended = suspended_at is not None
         if session.is_suspended:
@@ -276,7 +297,35 @@ class Pool:
                 " UTC; an operator can resume it: memsense tenant resume"
             )
 
-    def _take(self, pool: ConnectionPool[TenantConnection]) -> TenantConnection:
+    def _hand_over(self, connection: TenantConnection, *, looks_up: bool) -> bool:
+        """Return whether the session may serve this pool's tenant, cleaned of what others left."""
+        if self._session.seal_key is None:
+            return True
+        tenant = self._session.tenant or ""
+        # An answer that decides for which tenant this process signs, a tenant's number or the
+        # row of an access key, is trusted only on a clean session, even of the same tenant.
+        decides = looks_up or not tenant
+        if connection.lent_to is None or (connection.lent_to == tenant and not decides):
+            connection.lent_to = tenant
+            return True
+        try:
+            left = clean_session(connection)
+        except psycopg.Error as error:
+            if is_lost(error) or connection.broken:
+                return False
+            left = f"something that can't be removed ({first_line(error)})"
+        if left is None:
+            connection.lent_to = tenant
+            return True
+        self._connections.foreign_sessions += 1
+        logger.warning(
+            "a session of tenant %r left %s: SQL other than memsense's ran there; it was closed",
+            connection.lent_to,
+            left,
+        )
+        return False
+
+    def _take(self, pool: ConnectionPool[TenantConnection], *, looks_up: bool) -> TenantConnection:
         check_deadline()
         seconds = remaining()
         patience = self.timeout if seconds is None else min(self.timeout, seconds)
@@ -291,7 +340,7 @@ class Pool:
                 if _failures(pool) > failures_before or time.monotonic() >= deadline:
                     deadline = self._look_after(error, deadline)
                 continue
-            if _is_alive(connection):
+            if _is_alive(connection) and self._hand_over(connection, looks_up=looks_up):
                 return connection
             connection.close()
             pool.putconn(connection)  # which opens another one in its place
@@ -327,12 +376,14 @@ def _failures(pool: ConnectionPool[TenantConnection]) -> int:
     return pool.get_stats().get("connections_errors", 0)
 
 
-def _configure(connection: TenantConnection, *, detects_pooler: bool) -> None:
+def _configure(connection: TenantConnection, *, detects_pooler: bool, refuses_pooler: bool) -> None:
     use_standard_settings(connection)
     has_vectors, has_citus, process, search_path, limit = _ask(connection, "fetch_extensions")
     connection.has_citus = has_citus
     connection.search_path = search_path
     connection.has_transaction_timeout = limit not in {None, "0"}
+    if refuses_pooler and is_pooled(connection, process):
+        raise psycopg.OperationalError(SEALED_POOLER)
     # A pooler that mixes up its clients' prepared statements must get none.
     if detects_pooler and is_pooled(connection, process) and not keeps_apart(connection):
         connection.prepare_threshold = None

@@ -10,6 +10,13 @@ from memsense.db.rows import fetch_value
 
 FILE = "transactions.sql"
 
+SEALED_POOLER = (
+    "tenants are sealed, and a pooler shares sessions between clients: connect without it, or give"
+    " each tenant a pool of its own with server_reset_query_always, and set"
+    " MEMSENSE_SEALED_POOLER=true"
+)
+"""Text of the refusal of a pooler that could hand a session of one tenant to another client."""
+
 
 def is_pooled(connection: Connection, process: int | None = None) -> bool:
     """Return whether another process serves the connection than the one reported at its start.

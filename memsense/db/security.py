@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from memsense.db.connection import Connection
-from memsense.db.rows import fetch_one, fetch_values
+from memsense.db.rows import fetch_all, fetch_one, fetch_values
 from memsense.db.seals import pad_key
 from memsense.db.session import GENERIC, TenantConnection, begun
 from memsense.errors import ConfigurationError
@@ -32,12 +32,32 @@ class Standing:
     `role` is memsense_app if the user may take it; None if there is no such role, or the user is
     that role. `lookups`: under the policies only functions reach the indexes (`sql/lookups.sql`).
     `is_sealed`: the policies ask for a signed token. `name` is the connecting user's.
+    `search_path`: the path of a session that finds pgvector, and its own objects last.
     """
 
     role: str | None
     lookups: bool
     is_sealed: bool
     name: str
+    search_path: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """Something that memsense_app can leave behind for other sessions, and what ends it.
+
+    `what` continues a sentence about memsense_app; `remedy` is SQL. `is_advice`: it ends with its
+    session, so that tenants may be sealed all the same.
+    """
+
+    what: str
+    remedy: str
+    is_advice: bool
+
+
+def list_lasting(connection: Connection) -> Sequence[Lasting]:
+    """Return what memsense_app can leave behind that reaches the sessions of other tenants."""
+    return fetch_all(connection, "list_lasting", file="security.sql", of=Lasting)
 
 
 def find_standing(connection: Connection) -> Standing:

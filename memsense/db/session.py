@@ -23,6 +23,9 @@ from memsense.errors import RecallTimeoutError
 
 FILE = "session.sql"
 
+TENANT_SECONDS = 30.0
+"""Seconds after which a tenant is looked up again: it may have been suspended meanwhile."""
+
 GENERIC = "force_generic_plan"
 """The planner mode of a search: planned once, not anew for each search's values."""
 
@@ -43,6 +46,15 @@ class Session:
     seal_key: str | None = None
     looked_up_at: float = 0.0
     is_suspended: bool = False
+
+    @property
+    def needs_look_up(self) -> bool:
+        """True if the number of the tenant, and whether it is suspended, must be read first."""
+        # It is looked up until it is stored, since before its first write it has no number.
+        if self.tenant is None:
+            return False
+        is_recent = time.monotonic() < self.looked_up_at + TENANT_SECONDS
+        return self.tenant_id is None or self.is_suspended or not is_recent
 
     def token(self) -> str | None:
         """Return the token that names the tenant where tenants are sealed."""
@@ -68,6 +80,10 @@ class TenantConnection(psycopg.Connection[TupleRow]):
     """
 
     session: Session = Session()
+    lent_to: str | None = None
+    """Tenant of the session's statements so far, where tenants are sealed; empty for a tenant that
+    is known by its number alone, and None for a new session."""
+
     has_citus: bool = False
     idle_since: float = 0.0
     search_path: str | None = None

@@ -236,14 +236,19 @@ def operating(url: str) -> Generator[Connection]:
     """
     with connect(url) as connection, database_errors():
         # Outside the transaction, which may begin with its isolation level.
-        row = connection.execute(query("find_held_user", FILE)).fetchone()
-        if row:
-            raise ConfigurationError(
-                f"the database user {row[0]!r} sees one tenant at a time; connect as a superuser"
-                " or the tables' owner: --database-url postgresql://OWNER@HOST/DATABASE"
-            )
+        require_operator(connection)
         with connection.transaction():
             yield connection
+
+
+def require_operator(connection: Connection) -> None:
+    """Raise ConfigurationError for a user whom the policies hold: it would see no tenant."""
+    row = connection.execute(query("find_held_user", FILE)).fetchone()
+    if row:
+        raise ConfigurationError(
+            f"the database user {row[0]!r} sees one tenant at a time; connect as a superuser"
+            " or the tables' owner: --database-url postgresql://OWNER@HOST/DATABASE"
+        )
 
 
 def require_tenant(connection: Connection, name: str) -> Tenant:
@@ -337,8 +342,7 @@ def _map_models(connection: Connection, models: Sequence[Sequence[Any]]) -> dict
     numbers: dict[int, int] = {}
     for model_id, name, dimension in models:
         values = {"name": name, "dimension": dimension}
-        connection.execute(query("ensure_model"), values)
-        row = connection.execute(query("find_model"), values).fetchone()
+        row = connection.execute(query("claim_model"), values).fetchone()
         assert row is not None
         numbers[model_id] = row[0]
     return numbers

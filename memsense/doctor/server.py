@@ -6,7 +6,14 @@ from memsense.db import citus
 from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
 from memsense.db.pooler import is_pooled, keeps_apart
 from memsense.db.rows import Named, fetch_one
-from memsense.db.security import REMEDY, Standing, fetch_user, list_leaky, list_unguarded
+from memsense.db.security import (
+    REMEDY,
+    Standing,
+    fetch_user,
+    list_lasting,
+    list_leaky,
+    list_unguarded,
+)
 from memsense.doctor.findings import FILE, Finding
 from memsense.doctor.sizes import in_units
 
@@ -131,6 +138,13 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
             severity="warning",
             text=f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
             remedy="run 'memsense init --roles'; docs/guides/tenants.md, Without a superuser",
+        )
+    for item in list_lasting(connection) if standing.is_sealed else ():
+        yield Finding(
+            check="seal",
+            severity="warning" if item.is_advice else "error",
+            text=f"tenants are sealed, but of memsense_app: {item.what}",
+            remedy=f"run as the owner: {item.remedy}",
         )
     if standing.lookups:
         text = "under policies, functions that run as memsense_index read the GIN indexes"

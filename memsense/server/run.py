@@ -99,6 +99,7 @@ def serve(
     *,
     on_start: Callable[[str], object] = lambda _: None,
     opens: str | None = None,
+    wait: float | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
@@ -109,6 +110,7 @@ def serve(
         options: The address and the limits.
         on_start: Called with the server's address once it listens.
         opens: Path of a page to show in a browser.
+        wait: Seconds to wait for the database's server; by default the pool's timeout.
 
     Raises:
         ConfigurationError: If the address is in use, or other machines could reach it without key.
@@ -118,7 +120,7 @@ def serve(
     # A thread that computes gives way after 5 ms; with several, the loop that answers everybody
     # would wait for each of them in turn.
     sys.setswitchinterval(SWITCH_SECONDS)
-    with Tenants.open(settings) as tenants:
+    with Tenants.open(settings, wait=wait) as tenants:
         if any(not key.revoked_at for key in tenants.own.access_keys.list()):
             options = replace(options, needs_key=True)
         mounts: dict[str, Any] = {}

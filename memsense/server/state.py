@@ -1,11 +1,13 @@
 """State that all requests share: memories by tenant, threads, rate limits and counters."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from anyio import CapacityLimiter
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from memsense.client.facade import Threads
 from memsense.client.memory import MemSense
@@ -47,10 +49,24 @@ def choose_slots(settings: Settings) -> int:
     return min(most, MOST_SLOTS) if settings.embedder != "openai" else most
 
 
+class _ForeignSessions(Collector):
+    """A counter whose value is the pool's own."""
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self._count = count
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the counter as it is now."""
+        text = "Sessions of sealed tenants that were closed for what foreign SQL left in them."
+        return [CounterMetricFamily("memsense_foreign_sessions", text, value=self._count())]
+
+
 class Metrics:
     """Counters of requests and of the connection pool; no label names a tenant or a key."""
 
-    def __init__(self, pool_sizes: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(
+        self, pool_sizes: Callable[[], Mapping[str, int]], foreign_sessions: Callable[[], int]
+    ) -> None:
         # Of its own, because tests open several servers in one process.
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -72,6 +88,7 @@ class Metrics:
             ["queue"],
             registry=self._registry,
         )
+        self._registry.register(_ForeignSessions(foreign_sessions))
         connections = Gauge(
             "memsense_pool_connections",
             "Connections of the pool: open, idle, waited for, and the largest number.",
@@ -117,7 +134,7 @@ class ServerState:
             patience=options.patience,
         )
         self.export_slots = CapacityLimiter(MOST_EXPORTS)
-        self.metrics = Metrics(self.pool_sizes)
+        self.metrics = Metrics(self.pool_sizes, lambda: tenants.foreign_sessions)
         self.transfers = Transfers()
 
     async def open(self, key: str) -> tuple[AccessKey, MemSense] | None:

@@ -81,7 +81,9 @@ class Receipt:
 
         receipt.is_about("ada")     # True if it was Ada's memory, or a session of that id, ...
 
-    It holds no text and no id. `counts` are the deleted rows by table.
+    It holds no text and no id. `counts` are the deleted rows by table. `purged_at`: since when no
+    index file has words of it; `purged_full_at`: since when no file has any but those of the
+    write-ahead log (`memsense db purge`).
     """
 
     erasure_id: UUID
@@ -93,6 +95,8 @@ class Receipt:
     counts: Mapping[str, int]
     erased_by: str
     erased_at: datetime
+    purged_at: datetime | None
+    purged_full_at: datetime | None
 
     def is_about(self, name: str) -> bool:
         """Return whether this is the id that was erased, or the id of its user."""

@@ -202,11 +202,7 @@ def claim_model(connection: Connection, name: str, dimension: int) -> int:
     """Return the number of an embedding model, stored if it is new."""
     key = {"name": name, "dimension": dimension}
     model_id: int | None = find_value(connection, "find_model", key)
-    if model_id is None:
-        execute(connection, "ensure_model", key)
-        model_id = fetch_value(connection, "find_model", key)
-    assert model_id is not None
-    return model_id
+    return model_id or fetch_value(connection, "claim_model", key)
 
 
 def name_tenant(connection: Connection, name: str, seal_key: str | None = None) -> int | None:

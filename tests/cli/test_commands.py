@@ -354,7 +354,7 @@ def test_logs_that_fail_end_in_1_and_are_named_and_the_others_are_stored(
 def test_what_the_caller_must_change_is_one_line_and_exit_code_2(
     url: str, arguments: Sequence[str], said: str
 ) -> None:
-    done = run(url, *arguments)
+    done = run(url, *arguments, env={"MEMSENSE_POOL_TIMEOUT": "0.1"})
     assert_one_line(done, 2)
     assert said in done.stderr
 

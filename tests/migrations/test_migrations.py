@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from servers import TestServer
 
-from memsense import MemSense
+from memsense import MemSense, Settings
 from memsense.db.migrate import (
     downgrade,
     head_revision,
@@ -306,7 +306,13 @@ def test_a_newer_revision_is_refused_with_the_remedy(empty_database_url: str) ->
 
 def test_a_database_that_is_gone_is_said_to_be_unreachable() -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
-    for operation in (upgrade, schema_state, MemSense.open):
+    settings = Settings(database_url=url, pool_timeout=0.1)
+
+    def open_memory(_: str) -> None:
+        MemSense.open(settings=settings)
+
+    operations: list[Callable[[str], object]] = [upgrade, schema_state, open_memory]
+    for operation in operations:
         with pytest.raises(ConnectionFailedError, match=r"cannot connect|connection failed"):
             operation(url)
 

@@ -562,6 +562,7 @@ def test_health_and_metrics(served: Served) -> None:
     text = operator.get("/metrics").text
     assert 'route="/v1/memories",status="201"' in text
     assert 'memsense_pool_connections{state="most"}' in text
+    assert "memsense_foreign_sessions_total 0.0" in text
     assert "ada" not in text
     assert "acme" not in text
     problem(TestClient(served.app).get("/metrics"), 401)

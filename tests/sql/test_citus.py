@@ -17,7 +17,7 @@ from memsense.db.queries import SQL_ROOT
 NOT_ON_A_TENANT = {
     *("citus.sql", "citus_session.sql", "demo.sql", "doctor.sql", "session.sql"),
     # An operator's, of one node or of all tenants.
-    *("security.sql", "tenants.sql", "partitions.sql"),
+    *("security.sql", "tenants.sql", "partitions.sql", "purge.sql"),
 }
 """What an operator's connection runs, and what names no table."""
 
@@ -28,7 +28,7 @@ ANY_TENANT = {
     "store.sql: find_tenant",
     "store.sql: find_tenant_state",
     "store.sql: ensure_tenant",
-    "store.sql: ensure_model",
+    "store.sql: claim_model",
     "store.sql: find_model",
 }
 """Statements on the tables that every node has whole."""

@@ -315,10 +315,10 @@ def test_only_the_app_calls_the_functions_and_memsense_index_reads_only_what_the
             (name, "memsense_index", True, setting, False, True) for name in sorted(LOOKUPS)
         ]
         others = connection.execute(
-            "SELECT count(*) FROM pg_proc WHERE pronamespace = 'memsense'::regnamespace"
-            " AND prosecdef AND proname !~ '^find_'"
-        ).fetchone()
-        assert others == (0,)
+            "SELECT proname::text, proowner::regrole::text, proconfig FROM pg_proc"
+            " WHERE pronamespace = 'memsense'::regnamespace AND prosecdef AND proname !~ '^find_'"
+        ).fetchall()
+        assert others == [("claim_model", "memsense_owner", setting)]
         [role] = connection.execute(
             "SELECT rolcanlogin, rolsuper, rolbypassrls, rolcreaterole,"
             " EXISTS (SELECT FROM pg_auth_members WHERE member = r.oid)"

@@ -15,11 +15,13 @@ from typing import Any
 import psycopg
 import pytest
 from embedders import TokenHashingEmbedder
+from psycopg.conninfo import make_conninfo
 
 from memsense import MemSense
 from memsense.client import place
 from memsense.config import Settings
 from memsense.db import Pool
+from memsense.db.connection import connect, repeat_lost
 from memsense.db.security import Standing, find_standing
 from memsense.db.session import TenantConnection
 from memsense.doctor.checks import examine_tenant, list_sizes
@@ -186,5 +188,29 @@ def test_a_memory_whose_connection_is_lost_each_time_says_so(
         return find_standing(connection)
 
     monkeypatch.setattr(place, "find_standing", check_after_loss)
-    with pytest.raises(ConnectionFailedError, match="terminating connection"):
-        MemSense.open(database_url, embedder=OLD)
+    settings = Settings(database_url=database_url, pool_timeout=0.3)
+    with pytest.raises(ConnectionFailedError, match=r"terminating connection.*; waited 0\.\d s"):
+        MemSense.open(settings=settings, embedder=OLD)
+
+
+@pytest.mark.parametrize(
+    ("change", "attempts"),
+    [
+        ({"dbname": "none_such"}, 2),  # once more: the server may have been starting up
+        ({"user": "none_such"}, 2),
+        ({"host": "none-such.invalid"}, 1),
+    ],
+)
+def test_what_no_waiting_mends_is_not_waited_for(
+    database_url: str, change: dict[str, str], attempts: int
+) -> None:
+    url = make_conninfo(database_url, **change)
+    tries: list[float] = []
+
+    def attempt(seconds: float) -> None:
+        tries.append(seconds)
+        connect(url, seconds=seconds).close()
+
+    with pytest.raises(ConnectionFailedError):
+        repeat_lost(attempt, 600, url=url)
+    assert len(tries) == attempts

@@ -435,7 +435,7 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
     without = {
         "find_tenant",
         "ensure_tenant",
-        "ensure_model",
+        "claim_model",
         "find_model",
     }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}

@@ -91,7 +91,7 @@ def test_tenants_are_listed_and_measured(two: str) -> None:
 def test_a_suspended_tenant_is_refused_and_another_one_is_not(
     two: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memsense.db.pool._TENANT_SECONDS", 0.0)
+    monkeypatch.setattr("memsense.db.session.TENANT_SECONDS", 0.0)
     with open_tenant(two, "acme") as memory:
         assert memory.search("tea", user_id="ada")
         tenants.suspend_tenant(two, "acme")

@@ -33,6 +33,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "token_vectors": "false",
         "prepared_statements": "false",
         "require_policies": "true",
+        "sealed_pooler": "true",
         "metering": "true",
         "telemetry_text": "true",
         "auto_index": "true",
@@ -54,6 +55,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert settings.token_vectors is False
     assert (settings.auto_index, settings.metering) == (True, True)
     assert (settings.prepared_statements, settings.require_policies) == (False, True)
+    assert settings.sealed_pooler is True
     assert (settings.embed, settings.worker, settings.job_attempts) == ("later", "on", 7)
     assert settings.embedding_api_keys == {"https://host/v1": "secret"}
     assert (settings.redact, settings.exclude_folders) == ("all", ["/a", "/b c"])
