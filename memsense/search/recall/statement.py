@@ -68,7 +68,7 @@ NEAR_SHARE, PART_SHARE = 0.8, 0.6
 end, and one that the word begins or ends with.
 """
 
-# March is no misspelt match, and "recreate" no compound of "create": short lexemes are near to many.
+# March is no misspelt match, "recreate" no compound of "create": short lexemes are near to many.
 NEAR_LETTERS, PART_LETTERS, REST_LETTERS = 6, 4, 3
 """Letters of the shortest word that may be misspelt, of the shortest part of a compound, and of
 what remains of the compound.
