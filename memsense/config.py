@@ -89,10 +89,10 @@ class Settings(BaseModel):
         default="english", description="text-search configuration of new namespaces"
     )
     profile: str = Field(default="balanced", description="recall profile")
-    embedder: Literal["onnx", "openai"] = Field(
+    embedder: Literal["onnx", "multilingual", "openai"] = Field(
         default="onnx",
-        description="what embeds: the model that is installed (onnx), or a server that speaks"
-        " OpenAI's POST /embeddings (openai)",
+        description="what embeds: the English model that is installed (onnx), one of 16 languages"
+        " (multilingual), or a server that speaks OpenAI's POST /embeddings (openai)",
     )
     embedding_model: str | None = Field(
         default=None, description="the embedding server's name of the model"

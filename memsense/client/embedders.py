@@ -104,6 +104,8 @@ class Embedders:
             return None
         if kind in (None, "onnx"):  # takes no dimension, and none of the settings of a server
             return self.wrap(open_embedder("onnx", provider=self._settings.embedding_provider))
+        if kind == "multilingual":
+            return self.wrap(open_embedder("multilingual"))
         url = model.embedder.get("base_url")
         changes: dict[str, Any] = {
             "embedder": kind,

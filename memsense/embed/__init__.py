@@ -16,6 +16,7 @@ from memsense.embed.base import (
     is_embedder_of,
     split_windows,
 )
+from memsense.embed.multilingual import MultilingualEmbedder
 from memsense.embed.onnx import OnnxEmbedder
 from memsense.embed.openai_compatible import OpenAIEmbedder
 from memsense.embed.tokens import (
@@ -36,6 +37,7 @@ __all__ = [
     "CachedQueries",
     "CheckedEmbedder",
     "Embedder",
+    "MultilingualEmbedder",
     "OnnxEmbedder",
     "OpenAIEmbedder",
     "Passage",
@@ -59,7 +61,11 @@ __all__ = [
     "split_windows",
 ]
 
-EMBEDDERS = {"onnx": OnnxEmbedder, "openai": OpenAIEmbedder}
+EMBEDDERS = {
+    "multilingual": MultilingualEmbedder,
+    "onnx": OnnxEmbedder,
+    "openai": OpenAIEmbedder,
+}
 
 
 def open_embedder(name: str = "onnx", **settings: Any) -> Embedder:
@@ -68,8 +74,8 @@ def open_embedder(name: str = "onnx", **settings: Any) -> Embedder:
         open_embedder("openai", model="nomic-embed-text", base_url="http://localhost:11434/v1")
 
     Args:
-        name: "onnx" or "openai".
-        **settings: The arguments of `OnnxEmbedder` or `OpenAIEmbedder`.
+        name: "onnx", "multilingual" or "openai".
+        **settings: The arguments of `OnnxEmbedder`, `MultilingualEmbedder` or `OpenAIEmbedder`.
 
     Raises:
         ConfigurationError: If the name or a setting is unknown, or a required setting is missing.

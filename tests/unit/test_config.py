@@ -93,7 +93,7 @@ def test_a_copy_does_not_read_the_environment_again(monkeypatch: pytest.MonkeyPa
         ("POOL_MAX_SIZE", "0", "input should be greater than or equal to 1"),
         ("POOL_TIMEOUT", "", "input should be a valid number"),
         ("TRACE_SAMPLE", "1.5", "input should be less than or equal to 1"),
-        ("EMBEDDER", "magic", "input should be 'onnx' or 'openai'"),
+        ("EMBEDDER", "magic", "input should be 'onnx', 'multilingual' or 'openai'"),
         ("embedding_dimension", "wide", "input should be a valid integer"),
         ("DATA_DIR", "", "it is empty; name a directory, or unset it"),
     ],
