@@ -123,6 +123,11 @@ class Settings(BaseModel):
     embedding_provider: str = Field(
         default="cpu", description="what runs the local model: cpu, or cuda with onnxruntime-gpu"
     )
+    multilingual: Literal["auto", "off"] = Field(
+        default="auto",
+        description="whether a new namespace gets the multilingual model beside the English one;"
+        " auto: if it is installed",
+    )
     embed: Literal["now", "later", "strict"] = Field(
         default="now",
         description="when writes embed: now, or what fails later; all later; or now or not at all",

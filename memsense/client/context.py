@@ -372,6 +372,7 @@ class Context:
             language=self.settings.language,
             model=own.model,
             dimension=space.dimension,
+            second=self.embedders.second,
         )
         embedder = self.embedders.of(namespace)
         check_model(namespace, embedder.model, space.dimension if embedder is own else None)

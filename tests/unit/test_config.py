@@ -37,6 +37,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "telemetry_text": "true",
         "auto_index": "true",
         "embed": "later",
+        "multilingual": "off",
         "worker": "on",
         "redact": "all",
         "silence": "0.7",
