@@ -180,6 +180,7 @@ JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
 JOIN memsense.tenants AS t USING (tenant_id)
 JOIN memsense.models AS m ON m.model_id = n.model_id
 WHERE c.granularity = 'turn' AND c.status = 'active' AND m.name = %(model)s AND m.dimension = %(dimension)s
+  AND NOT n.model_id = ANY (c.unknown_to)
   AND NOT EXISTS (
       SELECT FROM memsense.token_vectors AS v
       WHERE v.tenant_id = c.tenant_id AND v.scope_id = c.scope_id AND v.chunk_id = c.chunk_id

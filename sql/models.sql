@@ -72,6 +72,7 @@ FROM memsense.scopes AS s
 JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status = 'active'
 CROSS JOIN {texts}
 WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND w.text ~ '\S'
+  AND NOT %(model_id)s = ANY (c.unknown_to)
   AND NOT EXISTS (
       SELECT FROM memsense.embeddings AS e
       WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
@@ -117,12 +118,13 @@ ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id)
 DO UPDATE SET run_at = EXCLUDED.run_at, attempts = 0, dead_at = NULL, last_error = NULL, errors = '[]';
 
 -- name: list_lacking
--- The next active chunks of a memory that lack a vector of a model, or their tokens if it makes any; with
--- `only_kept` none once the model is being dropped. A null limit is none.
+-- The next active chunks of a memory that lack a vector of a model which knows their text, or their tokens if it
+-- makes any; with `only_kept` none once the model is being dropped. A null limit is none.
 SELECT c.chunk_id
 FROM memsense.scopes AS s
 JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status = 'active'
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND c.chunk_id > %(after)s
+  AND array_position(c.unknown_to, %(model_id)s) IS NULL
   AND (NOT %(only_kept)s OR EXISTS (
       SELECT FROM memsense.namespace_models AS k
       WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = s.namespace_id AND k.model_id = %(model_id)s

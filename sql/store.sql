@@ -279,7 +279,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     part_count = EXCLUDED.part_count, opening_length = EXCLUDED.opening_length, expires_at = EXCLUDED.expires_at,
     project = EXCLUDED.project,
     tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
-    tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length
+    tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length, unknown_to = '{}'
 RETURNING chunk_id, granularity, ordinal, part;
 
 -- name: assign_projects
@@ -365,6 +365,13 @@ WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s
   AND s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
   AND n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
   AND e.beside <> (coalesce(c.language = ANY (k.languages) OR '*' = ANY (k.languages), true) <> (n.model_id IS NOT DISTINCT FROM e.model_id));
+
+-- name: mark_unknown
+-- The model knows too little of these chunks: they lack no vector of it.
+UPDATE memsense.chunks
+SET unknown_to = unknown_to || %(model_id)s::integer
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
+  AND NOT %(model_id)s = ANY (unknown_to);
 
 -- name: delete_embeddings
 DELETE FROM memsense.embeddings

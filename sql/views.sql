@@ -215,9 +215,10 @@ CROSS JOIN LATERAL (
 LEFT JOIN memsense.embeddings AS e
   ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.route = wanted.route
  AND e.model_id = m.model_id
-WHERE c.status = 'active' AND wanted.text ~ '\S' AND e.chunk_id IS NULL;
+WHERE c.status = 'active' AND wanted.text ~ '\S' AND e.chunk_id IS NULL
+  AND array_position(c.unknown_to, m.model_id) IS NULL;
 
-COMMENT ON VIEW memsense.pending_embeddings IS 'Active chunks that lack a vector of one of their texts: a job will make it (memsense jobs list), or something went wrong.';
+COMMENT ON VIEW memsense.pending_embeddings IS 'Active chunks that lack a vector of one of their texts, though the model knows it: a job will make it (memsense jobs list), or something went wrong.';
 COMMENT ON COLUMN memsense.pending_embeddings.tenant IS 'Name of the tenant that owns the chunk.';
 COMMENT ON COLUMN memsense.pending_embeddings.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.pending_embeddings.user_id IS 'The user whose memory has the chunk.';

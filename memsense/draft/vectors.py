@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from memsense.draft.facets.sentences import split_sentences
 from memsense.embed import (
+    LEAST_KNOWN,
     Embedder,
     Passage,
     Reading,
     Tokens,
     find_token_embedder,
     is_embedder_of,
+    share_known,
 )
 from memsense.embed.tokens import Ranges
 from memsense.errors import EmbeddingError, ModelMismatchError
@@ -46,6 +48,7 @@ class ChunkTexts:
         routes: The route of each part of the passage.
         user_end: Where the user's side ends in the passage.
         wants_tokens: Whether the exchange is to get token vectors.
+        stored: The texts of routes that have their vectors already.
     """
 
     texts: Mapping[str, str]
@@ -53,6 +56,7 @@ class ChunkTexts:
     routes: Sequence[str] = ()
     user_end: int = 0
     wants_tokens: bool = True
+    stored: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -61,8 +65,9 @@ class ChunkTexts:
         """Make one of a draft; routes in `stored` have their vectors already."""
         every = draft.texts()
         texts = {route: text for route, text in every.items() if route not in stored}
+        others = [every[route] for route in every if route not in texts]
         if draft.granularity == "session" or "full" not in every:
-            return cls(texts=texts)
+            return cls(texts=texts, stored=others)
         whole = every["full"]
         user_end = len(whole) - len(draft.assistant_text)
         sides = {"user": (draft.opening_length, user_end), "assistant": (user_end, len(whole))}
@@ -77,6 +82,7 @@ class ChunkTexts:
             routes=tuple(parts),
             user_end=user_end,
             wants_tokens=wants_tokens,
+            stored=others,
         )
 
 
@@ -141,7 +147,8 @@ class BatchVectors:
     An embedder with token vectors reads each exchange once, for its sides, facets and tokens alike.
     Any other embeds each distinct text once. No model runs while a transaction holds its locks. A
     namespace may have vectors of several models; then each of `models` embeds the texts. A failure
-    of a model that searches don't use never fails the write: a job makes its vectors.
+    of a model that searches don't use never fails the write: a job makes its vectors. A chunk of
+    which a model knows too little gets none of its vectors and tokens: see `is_unknown`.
 
     Args:
         embedder: The embedder that this process was opened with.
@@ -171,6 +178,7 @@ class BatchVectors:
         self._reader = find_token_embedder(embedder)
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._readings: dict[Passage, Reading] = {}
+        self._is_known: dict[str, bool] = {}
         self._when: EmbedWhen = when
         self._backoff = backoff or EmbedderBackoff()
         self.has_unindexed_vectors = False  # set by a write that left indexing to a job
@@ -290,11 +298,35 @@ class BatchVectors:
     ) -> list[Mapping[str, NDArray[np.float32] | None]]:
         """Return each chunk's vectors by route, (dimension,) float32; None if left to a job.
 
-        Raises UnembeddedError if one is not embedded, or lacks its tokens, and nothing is left to a
-        job.
+        A chunk that the model doesn't know has none. Raises UnembeddedError if one is not embedded,
+        or lacks its tokens, and nothing is left to a job.
         """
         self._require(chunks)
-        return [{route: self._vector(chunk, route) for route in chunk.texts} for chunk in chunks]
+        return [
+            {}
+            if self.is_unknown(chunk)
+            else {route: self._vector(chunk, route) for route in chunk.texts}
+            for chunk in chunks
+        ]
+
+    def is_unknown(self, chunk: ChunkTexts) -> bool:
+        """Return whether the model knows less than half of a chunk's text, and of either side.
+
+        While vectors are left to a job, nothing counts as unknown: the job decides.
+        """
+        if self.deferred is not None:
+            return False
+        # An exchange has the vectors of both sides if one of them is known: who asks in the
+        # language of that side finds the other one with it.
+        texts = (*chunk.stored, *chunk.texts.values())
+        return bool(texts) and not any(map(self._knows, texts))
+
+    def _knows(self, text: str) -> bool:
+        is_known = self._is_known.get(text)
+        if is_known is None:
+            is_known = share_known(self._embedder, text) >= LEAST_KNOWN
+            self._is_known[text] = is_known
+        return is_known
 
     def require(self, models: Sequence[EmbeddingModel], chunks: Sequence[ChunkTexts]) -> None:
         """Raise UnembeddedError if a text lacks vectors that this process can make.
@@ -307,7 +339,7 @@ class BatchVectors:
                 vectors(chunks)
 
     def tokens(self, chunks: Sequence[ChunkTexts]) -> list[Tokens | None]:
-        """Return each exchange's tokens; None for those left to a job.
+        """Return each exchange's tokens; None for those left to a job or unknown to the model.
 
         Raises UnembeddedError as calling it does.
         """
@@ -322,6 +354,8 @@ class BatchVectors:
 
     def _lacks(self, chunk: ChunkTexts) -> bool:
         """Return whether a vector of the chunk is not made yet, or its tokens are not."""
+        if self.is_unknown(chunk):
+            return False
         if self.has_tokens and chunk.wants_tokens and self._is_unread(chunk):
             return True
         return any(self._vector(chunk, route) is None for route in chunk.texts)

@@ -4,6 +4,7 @@ import inspect
 from typing import Any
 
 from memsense.embed.base import (
+    LEAST_KNOWN,
     CachedQueries,
     CheckedEmbedder,
     Embedder,
@@ -14,6 +15,7 @@ from memsense.embed.base import (
     embed_distinct,
     is_embeddable,
     is_embedder_of,
+    share_known,
     split_windows,
 )
 from memsense.embed.multilingual import MultilingualEmbedder
@@ -34,6 +36,7 @@ from memsense.embed.tokens import (
 from memsense.errors import ConfigurationError
 
 __all__ = [
+    "LEAST_KNOWN",
     "CachedQueries",
     "CheckedEmbedder",
     "Embedder",
@@ -58,6 +61,7 @@ __all__ = [
     "is_embedder_of",
     "join_tokens",
     "open_embedder",
+    "share_known",
     "split_windows",
 ]
 

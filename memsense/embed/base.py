@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 Vectors: TypeAlias = NDArray[np.float32]
 
+LEAST_KNOWN = 0.5
+"""Share of a text that a model must know for its vectors of the text to count."""
+
 UNIT_TOLERANCE = 1e-5
 """Largest distance of a unit vector's squared length from 1: the rounding of float32."""
 
@@ -99,6 +102,22 @@ def split_windows(embedder: Embedder, text: str) -> Sequence[Window]:
     if not hasattr(type(embedder), "split_windows"):
         return [Window(text)]
     return getattr(embedder, "split_windows")(text)  # noqa: B009 (not every embedder has it)
+
+
+def share_known(embedder: Embedder, text: str) -> float:
+    """Return the share of a text, 0 to 1, in words that the embedder's model was trained on.
+
+    A model gives a vector of any text, but that of a language it never learnt says nothing: below
+    `LEAST_KNOWN` neither vectors nor tokens are made, and words alone find the text. An embedder
+    reports the share by a method of this name; without one, it counts as 1.
+
+    Args:
+        embedder: The embedder.
+        text: A text, not blank.
+    """
+    if not hasattr(type(embedder), "share_known"):
+        return 1.0
+    return getattr(embedder, "share_known")(text)  # noqa: B009 (not every embedder has it)
 
 
 _read_model = Checker(Name, "the embedder's model")
@@ -199,6 +218,11 @@ class CheckedEmbedder:
         with wrap_embedder_errors():
             return split_windows(self._embedder, text)
 
+    def share_known(self, text: str) -> float:
+        """Return the share of a text that the model of the embedder inside knows, 0 to 1."""
+        with wrap_embedder_errors():
+            return share_known(self._embedder, text)
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the texts' unit vectors in their order, (n, dimension) float32."""
         with wrap_embedder_errors():
@@ -294,6 +318,10 @@ class CachedQueries:
     def split_windows(self, text: str) -> Sequence[Window]:
         """Return the windows in which the embedder inside reads a text."""
         return split_windows(self._embedder, text)
+
+    def share_known(self, text: str) -> float:
+        """Return the share of a text that the model of the embedder inside knows, 0 to 1."""
+        return share_known(self._embedder, text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the texts' unit vectors, (n, dimension) float32, without the cache."""

@@ -1,8 +1,11 @@
 """Default embedder: all-MiniLM-L6-v2 with int8 weights in this process, by onnxruntime."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +23,7 @@ from memsense.embed.runtime import (
     usable_cores,
 )
 from memsense.embed.tokens import (
+    UNKNOWN_PIECE,
     Passage,
     QuestionTokens,
     Ranges,
@@ -46,7 +50,17 @@ WINDOW_OVERLAP = 32
 MOST_TOKENS_A_CHARACTER = 3
 """Tokens of a Korean syllable, which the tokenizer takes apart; of no other character more."""
 
-UNKNOWN_WORD = [101, 100, 102]  # [CLS] [UNK] [SEP]: symbols newer than the tokenizer's Unicode
+UNKNOWN = 100
+"""Number of the piece [UNK], which stands for every word that the model doesn't know."""
+
+UNKNOWN_WORD = [101, UNKNOWN, 102]  # [CLS] [UNK] [SEP]: symbols newer than the tokenizer's Unicode
+
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+"""The letters of each Latin ligature, such as "fi"."""
+
+# Full-width and half-width forms, and the letters and digits of mathematics.
+_WIDTHS = ((0xFF00, 0xFFF0), (0x1D400, 0x1D800))
+_HAS_WIDTHS = re.compile("[" + "".join(f"{chr(a)}-{chr(b - 1)}" for a, b in _WIDTHS) + "]")
 
 # Measured per token, one thread: 16 rows of 40 tokens take as long as one row of 80; 16 rows of 200
 # take a fifth longer than one, whose numbers stay in the cache.
@@ -66,6 +80,13 @@ GRAPH = DATA / "graph.onnx"
 
 COMMONEST_WORD = 1996
 """Number of "the": from here on, the vocabulary lists words from the most frequent down."""
+
+
+LAST_LATIN = "\u024f"
+"""Last letter of the Latin scripts."""
+
+# Letters, marks and symbols beyond Latin and general punctuation.
+_BEYOND_LATIN = re.compile(f"[^\0-{LAST_LATIN}\u2010-\u203f]")
 
 
 class Encoding(Protocol):
@@ -195,6 +216,30 @@ class OnnxEmbedder:
                 start += 1
         return windows if len(windows) > 1 else [Window(text)]
 
+    def share_known(self, text: str) -> float:
+        """Return the share of a text, 0 to 1, in word pieces that the English model knows.
+
+        It knows neither [UNK] nor single letters beyond Latin, into which the tokenizer cuts Han,
+        kana, Hangul, Cyrillic and so on. Signs don't count, nor what the model doesn't read.
+
+        Args:
+            text: A text, not blank.
+        """
+        if not _BEYOND_LATIN.search(text):
+            return 1.0
+        [encoding] = self._encode([text])
+        pieces = self.vocabulary.spell(encoding.ids[1:-1])[: MAX_TOKENS - EMPTY_TOKENS]
+        counts = Counter[bool]()
+        for piece, (start, end) in zip(pieces, encoding.offsets[1:], strict=False):
+            letters = piece.removeprefix("##")
+            if any(map(str.isalnum, text[start:end])):
+                is_letter = len(letters) == 1 and letters > LAST_LATIN
+                counts[piece != UNKNOWN_PIECE and not is_letter] += 1
+        if counts:
+            return counts[True] / counts.total()
+        # Signs and emoji alone: known if the vocabulary has one of them.
+        return float(any(piece != UNKNOWN_PIECE for piece in pieces))
+
     def read(self, passages: Sequence[Passage]) -> list[Reading]:
         """Return the vectors of each passage, of its parts and of its tokens, from one run.
 
@@ -256,12 +301,14 @@ class OnnxEmbedder:
         vectors = hidden.mean(axis=0, keepdims=True)
         # A token counts by the root of its idf. By Zipf's law a word's frequency goes by its rank,
         # and the vocabulary is sorted by rank, so that no counts of words are needed.
-        ranks = np.maximum(np.array(ids[1:-1]) - COMMONEST_WORD + 1, 1)
+        numbers = np.array(ids[1:-1])
+        ranks = np.maximum(numbers - COMMONEST_WORD + 1, 1)
         return check_vectors(vectors, 1, DIMENSION)[0], QuestionTokens(
             vocabulary=self.vocabulary,
             words=self.vocabulary.spell(ids[1:-1]),
             vectors=unit_rows(hidden[1:-1]) - self._mean,
-            weights=np.sqrt(np.log1p(ranks)),
+            # Unknown words are one piece, so that any of them would meet any other.
+            weights=np.where(numbers == UNKNOWN, 0.0, np.sqrt(np.log1p(ranks))),
         )
 
     def token_mean(self, texts: Sequence[str]) -> Vectors:
@@ -284,7 +331,7 @@ class OnnxEmbedder:
         return np.load(DATA / "token_mean.npy")
 
     def _encode(self, texts: Sequence[str]) -> Sequence[Encoding]:
-        return self._tokenizer.encode_batch(list(texts))
+        return self._tokenizer.encode_batch([unify_widths(text) for text in texts])
 
     def _run_each(self, rows: Sequence[Ids], store: Callable[[list[int], Vectors], object]) -> None:
         """Run the model over all rows; `store` gets the places of a batch and its token vectors."""
@@ -346,6 +393,34 @@ def _make_batches(rows: Sequence[Ids], tokens: int) -> Iterator[list[int]]:
         yield from (places[start : start + size] for start in range(0, len(places), size))
 
 
+@cache
+def _widths() -> Mapping[int, str]:
+    """Return the usual character of each of another width, by its code point."""
+    # Only one for one, so that the tokens' offsets are those of the text.
+    forms = {
+        code: unicodedata.normalize("NFKC", chr(code)) for span in _WIDTHS for code in range(*span)
+    }
+    return {code: form for code, form in forms.items() if len(form) == 1}
+
+
+def unify_widths(text: str) -> str:
+    """Return the text, as long as it was, with the usual form of letters of other widths.
+
+        unify_widths("\\uff2b\\uff18")  # "K8"
+
+    The vocabulary has only the usual forms. Any other text is returned as it is.
+    """
+    return text.translate(_widths()) if _HAS_WIDTHS.search(text) else text
+
+
 def open_tokenizer() -> Any:
-    """Return a new BertWordPieceTokenizer of the vocabulary that BERT's uncased models share."""
-    return import_untyped("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    """Return a new BertWordPieceTokenizer of the vocabulary that BERT's uncased models share.
+
+    It reads a ligature as its letters.
+    """
+    tokenizers = import_untyped("tokenizers")
+    tokenizer = tokenizers.BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    steps = tokenizers.normalizers
+    ligatures = [steps.Replace(chr(code), letters) for code, letters in LIGATURES.items()]
+    tokenizer.normalizer = steps.Sequence([*ligatures, tokenizer.normalizer])
+    return tokenizer

@@ -23,6 +23,9 @@ from memsense.errors import EmbeddingError
 Pieces: TypeAlias = NDArray[np.uint16]
 Signs: TypeAlias = NDArray[np.uint8]
 
+UNKNOWN_PIECE = "[UNK]"
+"""The piece that stands for every word that a model doesn't know."""
+
 LARGEST_VOCABULARY = 1 << 16
 """Limit of a vocabulary: a piece's number takes two bytes."""
 
@@ -98,6 +101,11 @@ class Vocabulary:
         return list(map(self._pieces.__getitem__, numbers))
 
     @cached_property
+    def unknown(self) -> int | None:
+        """The number of the piece for unknown words; None if the vocabulary has no such piece."""
+        return self._pieces.index(UNKNOWN_PIECE) if UNKNOWN_PIECE in self._pieces else None
+
+    @cached_property
     def are_numbers(self) -> NDArray[np.bool_]:
         """For each piece whether it consists of digits, (pieces,) bool."""
         return np.array([piece.removeprefix("##").isdigit() for piece in self._pieces], dtype=bool)
@@ -120,7 +128,7 @@ class QuestionTokens:
         vocabulary: The model's vocabulary.
         words: The pieces of its text.
         vectors: Their unit vectors less the model's mean, (n, d) float32.
-        weights: The weight of each, (n,) float64.
+        weights: The weight of each, (n,) float64; 0 for words that the model doesn't know.
     """
 
     vocabulary: Vocabulary

@@ -73,7 +73,8 @@ class WordMatch:
 
     Attributes:
         asked: The word of the question.
-        met: The word of the memory that came nearest to it.
+        met: The word of the memory that came nearest to it; "" if that is one that the model
+            doesn't know.
         similarity: Similarity of the two; weighted by `share`, they add up to that of tokens.
         share: Share of the question's weight that the word has.
     """

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from memsense import telemetry
 from memsense.embed import (
+    LEAST_KNOWN,
     Embedder,
     QuestionTokens,
     Vectors,
     Window,
     find_token_embedder,
     join_tokens,
+    share_known,
     split_windows,
 )
 from memsense.forking import renew_in_child
@@ -98,7 +100,8 @@ class PreparedSearch(NamedTuple):
 
     `tokens` are the question's, None if no term compares tokens or the embedder has none. `kind` is
     None without a vector, and where the profile ranks requests as it ranks questions.
-    `recall_request.profile` has the constants in force.
+    `recall_request.profile` has the constants in force. `share_known` is the share of the question
+    that the model knows.
     """
 
     plan: SearchPlan
@@ -107,6 +110,7 @@ class PreparedSearch(NamedTuple):
     recall_request: RecallRequest
     embed_ms: float
     kind: KindReading | None = None
+    share_known: float = 1.0
 
 
 def prepare_search(
@@ -120,8 +124,12 @@ def prepare_search(
     token_limit = profile.token_limit(request.top_k, sessions=sessions)
     vectors: list[Vectors] = []
     tokens = kind = None
-    asking = 0
-    if not plan.unembedded:
+    asking, share = 0, 1.0
+    if not plan.unembedded and profile.weights["lexical"]:
+        # Words alone answer what the model doesn't know: measured on questions in Japanese, its
+        # vector and tokens halved the share of those whose answer came first.
+        share = share_known(embedder, question.search_text)
+    if not plan.unembedded and share >= LEAST_KNOWN:
         is_routed = any(map(profile.weights.get, VECTOR_ROUTES))
         with telemetry.embedding(embedder.model):
             token_embedder = find_token_embedder(embedder) if token_limit > 0 else None
@@ -140,6 +148,8 @@ def prepare_search(
                 repeated = [window.repeated for window in windows]
                 tokens = join_tokens([own for _, own in read], repeated)
                 tokens = tokens.heaviest(profile.question_tokens)
+                if not tokens.weights.any():
+                    tokens = None  # one unknown word, too long for the vocabulary
             elif is_routed:
                 vectors = [embedder.embed_query(window.text) for window in windows]
         if vectors and profile.has_requests:
@@ -181,7 +191,7 @@ def prepare_search(
         as_of=request.as_of,
     )
     embed_ms = 1000 * (time.perf_counter() - started)
-    return PreparedSearch(plan, question, tokens, recall_request, embed_ms, kind)
+    return PreparedSearch(plan, question, tokens, recall_request, embed_ms, kind, share)
 
 
 def analyse(plan: SearchPlan, scope_state: KnownScope | None, text: str = "") -> Question:

@@ -15,6 +15,7 @@ import numpy as np
 from memsense import telemetry
 from memsense.db import Pool, run_read
 from memsense.deadline import run_with_deadline
+from memsense.embed import LEAST_KNOWN
 from memsense.search.explanation import Term
 from memsense.search.plan import PreparedSearch, SearchPlan, returns_sessions
 from memsense.search.profiles import Profile
@@ -42,6 +43,7 @@ class Search:
     ranking: Ranking
     sessions: bool
     kind: KindReading | None = None
+    share_known: float = 1.0
     notes: list[Note] = field(default_factory=list[Note])
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -95,6 +97,8 @@ class Search:
             analysis["left_out"] = list(self.state.left_out)
         if self.recall_request.window_vectors:
             analysis["windows"] = 1 + len(self.recall_request.window_vectors)
+        if self.share_known < LEAST_KNOWN:
+            analysis["share_known"] = self.share_known
         if kind is not None:
             analysis |= {"kind": kind.kind, "request_chance": kind.chance, "kind_by": kind.source}
         return analysis
@@ -168,7 +172,8 @@ def _rank(  # noqa: PLR0917 (one caller)
         ranking=ranking,
         sessions=sessions,
         kind=prepared.kind,
-        notes=_make_notes(plan, prepared.recall_request, state, ranking),
+        share_known=prepared.share_known,
+        notes=_make_notes(prepared, state, ranking),
         timings=timings,
     )
 
@@ -206,10 +211,9 @@ def ask_reranker(
     }
 
 
-def _make_notes(
-    plan: SearchPlan, recall_request: RecallRequest, state: RecallState, ranking: Ranking
-) -> list[Note]:
+def _make_notes(prepared: PreparedSearch, state: RecallState, ranking: Ranking) -> list[Note]:
     """Return the sentences on the answer as a whole."""
+    plan, recall_request = prepared.plan, prepared.recall_request
     if not state.scopes:
         return [Note("empty", "nothing is stored in this scope yet")]
     notes: list[Note] = []
@@ -229,6 +233,10 @@ def _make_notes(
         if state.stale:
             text = "some session chunks wait to be made until texts can be embedded"
             notes.append(Note("vectors", text))
+    elif prepared.share_known < LEAST_KNOWN:
+        model = plan.model.name if plan.model else "the model"
+        text = f"ranked by words alone: {model} knows {prepared.share_known:.0%} of the question"
+        notes.append(Note("vectors", text))
     elif not has_vector:
         notes.append(Note("vectors", "no vector route has weight: ranked by words alone"))
     elif state.waiting:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
-from memsense.db.rows import fetch_all, fetch_values
+from memsense.db.rows import execute, fetch_all, fetch_values
 from memsense.db.wire import as_halfvec
 from memsense.draft.vectors import BatchVectors, ChunkTexts
 from memsense.store.jobs import (
@@ -23,7 +24,7 @@ from memsense.store.jobs import (
 from memsense.store.scopes import Scope
 from memsense.store.supersession import link_statements
 from memsense.store.tokens import lock_memory, put_tokens
-from memsense.types import ChunkDraft, Granularity
+from memsense.types import ChunkDraft, EmbeddingModel, Granularity
 
 FRESH_LIMIT = 250
 """Chunks of a memory that may wait to be added to its HNSW indexes.
@@ -103,6 +104,8 @@ def insert_embeddings(
             enqueue_chunks(connection, scope, EMBED, chunk_ids, model=model)
             continue
         vectors = embed_with(chunks)
+        unknown = [embed_with.is_unknown(chunk) for chunk in chunks]
+        _mark_unknown(connection, scope, model, compress(chunk_ids, unknown))
         embeddings = [
             embedding
             for draft, chunk_id, before, by_route in zip(
@@ -117,8 +120,10 @@ def insert_embeddings(
             tokens = embed_with.tokens(chunks)
             put_tokens(connection, scope, chunk_ids, chunks, tokens, model=model)
             is_lacking = [
-                lacks or (item is None and chunk.passage is not None)
-                for lacks, item, chunk in zip(is_lacking, tokens, chunks, strict=True)
+                lacks or (item is None and chunk.passage is not None and not is_unknown)
+                for lacks, item, chunk, is_unknown in zip(
+                    is_lacking, tokens, chunks, unknown, strict=True
+                )
             ]
         # One job for each chunk, however much of it is lacking.
         lacking = [key for key, lacks in zip(chunk_ids, is_lacking, strict=True) if lacks]
@@ -126,6 +131,15 @@ def insert_embeddings(
     turns = zip(drafts, chunk_ids, strict=True)
     turn_ids = [chunk_id for draft, chunk_id in turns if draft.granularity == "turn"]
     link_statements(connection, scope, turn_ids)
+
+
+def _mark_unknown(
+    connection: Connection, scope: Scope, model: EmbeddingModel, chunk_ids: Iterable[int]
+) -> None:
+    """Record that chunks lack no vectors of a model, because it knows too little of their text."""
+    if marked := list(chunk_ids):
+        values = {**scope.key, "model_id": model.model_id, "chunk_ids": marked}
+        execute(connection, "mark_unknown", values)
 
 
 # What was left for later -------------------------------------------------------------------------
@@ -197,6 +211,12 @@ def embed_chunks(
     chunks = fetch_unembedded(connection, scope, chunk_ids)
     texts = [chunk.texts() for chunk in chunks]
     embedded = vectors(texts)
+    unknown = [
+        chunk.chunk_id
+        for chunk, text in zip(chunks, texts, strict=True)
+        if vectors.is_unknown(text)
+    ]
+    _mark_unknown(connection, scope, scope.models[0], unknown)
     bare = [place for place, item in enumerate(texts) if item.passage and item.wants_tokens]
     bare = bare if vectors.has_tokens else []
     tokens = vectors.tokens([texts[place] for place in bare])

@@ -115,3 +115,21 @@ class BrokenEmbedder(HashingEmbedder):
     def embed_query(self, text: str) -> Vectors:
         """Return the spoilt vector."""
         return self._spoil(super().embed_query(text)[np.newaxis, :])[0]
+
+
+class AlphabetEmbedder(TokenHashingEmbedder):
+    """TokenHashingEmbedder that knows only words of the letters a to z; lists its questions."""
+
+    def __init__(self, dimension: int = 48, model: str = "alphabet") -> None:
+        super().__init__(dimension, model)
+        self.questions: list[str] = []
+
+    def share_known(self, text: str) -> float:
+        """Return the share of the words that are of these letters."""
+        words = re.findall(r"\w+", text)
+        return sum(word.isascii() for word in words) / max(len(words), 1)
+
+    def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
+        """Return what TokenHashingEmbedder returns."""
+        self.questions.append(text)
+        return super().embed_question(text)

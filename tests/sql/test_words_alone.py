@@ -70,7 +70,7 @@ def test_a_memory_without_vectors_that_holds_the_very_words_is_among_the_first(
     assert place_of(now, chunk_id) <= 2
     hit = now[place_of(now, chunk_id) - 1]
     [(because, rise)] = rise_of(hit)
-    assert because == "its vectors are not made yet; by words it is number 1"
+    assert because == "it has no vectors; by words it is number 1"
     assert rise == pytest.approx(hit.score - scores(before)[chunk_id], abs=1e-9)
     assert hit.score == pytest.approx(sum(part for _, part in hit.explain.parts()), abs=1e-9)
 

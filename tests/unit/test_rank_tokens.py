@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memsense.embed import QuestionTokens, Vocabulary
 from memsense.embed.tokens import pack_signs
+from memsense.search.explanation import match_line
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
 from memsense.search.rank.score import Comparison, ScoreTerms, score_terms
@@ -153,6 +154,35 @@ def test_many_tokens_are_compared_as_in_one_product(words: int, counts: list[int
     assert Comparison(question=asked, tokens=tokens).nearest == pytest.approx(
         np.array(expected), abs=1e-4
     )
+
+
+def test_words_that_the_model_lacks_meet_nothing_and_are_met_by_nothing() -> None:
+    vocabulary = Vocabulary(["[UNK]", "tea", "##pot"])
+    vectors = np.eye(3, DIMENSION, dtype=np.float32)
+    question = QuestionTokens(
+        vocabulary=vocabulary,
+        words=["[UNK]", "tea", "[UNK]"],
+        vectors=vectors,
+        weights=np.array([0.0, 2.0, 0.0]),
+    )
+    tokens = CandidateTokens(
+        places=np.arange(2),
+        counts=np.array([1, 2]),
+        user_counts=np.array([1, 2]),
+        pieces=np.array([0, 0, 1], dtype=np.uint16),
+        # The unknown piece of either candidate is nearer to "tea" than the word itself.
+        signs=pack_signs(
+            np.array([[9, 9, 9], [9, 9, 9], [-9, 1, -9]]) @ vectors, np.zeros(DIMENSION, np.float32)
+        ),
+    )
+    compared = Comparison(question=question, tokens=tokens)
+    near = 1 / math.sqrt(DIMENSION)
+    assert compared.values.tolist() == pytest.approx([0, near])
+    matches = [
+        [(it.asked, it.met, it.similarity) for it in compared.matches(row)] for row in range(2)
+    ]
+    assert matches == [[("tea", "", 0)], [("tea", "tea", pytest.approx(near))]]
+    assert match_line(compared.matches(0)) == "words that met: none but function words"
 
 
 @given(

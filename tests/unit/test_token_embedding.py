@@ -111,6 +111,15 @@ def test_the_heaviest_tokens_keep_their_order_vectors_and_weights(embedder: Onnx
     assert tokens.heaviest(len(order)).words == tokens.words
 
 
+def test_words_that_the_model_lacks_have_no_weight(embedder: OnnxEmbedder) -> None:
+    _, tokens = embedder.embed_question("Where is 猫 🏔 now?")
+    weightless = [
+        word for word, weight in zip(tokens.words, tokens.weights, strict=True) if not weight
+    ]
+    assert weightless == ["[UNK]", "[UNK]"]
+    assert tokens.vocabulary.unknown == tokens.vocabulary.spell(range(200)).index("[UNK]")
+
+
 def test_a_piece_whose_beginning_is_left_out_is_a_word_of_its_own() -> None:
     words = ["where", "kub", "##ern", "##etes"]
     weights = np.array([1.0, 2.0, 4.0, 3.0])

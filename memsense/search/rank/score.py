@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.embed import QuestionTokens
+from memsense.embed.tokens import UNKNOWN_PIECE
 from memsense.search.explanation import SideValues, Term, WordMatch
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, date_proximity
@@ -238,7 +239,7 @@ def _words_alone_signal(
             place = places.item(row)
             if place <= len(best):
                 values[row] = max(0.0, strength.item(row) * (best.item(place - 1) - scores[row]))
-                because[row] = f"its vectors are not made yet; by words it is number {place}"
+                because[row] = f"it has no vectors; by words it is number {place}"
     return _make_signal("words_alone", profile.words_alone_weight, values, because)
 
 
@@ -575,11 +576,14 @@ class Comparison:
 
     @cached_property
     def _words(self) -> "_QuestionWords":
-        """The words of the question, which every candidate is matched with."""
+        """The words of the question that the model knows; every candidate is matched with them."""
         pieces = self.question.words
         starts = [at for at, piece in enumerate(pieces) if not at or not piece.startswith("##")]
         ends = [*starts[1:], len(pieces)]
         spans = [range(start, end) for start, end in zip(starts, ends, strict=True)]
+        spans = [span for span in spans if pieces[span.start] != UNKNOWN_PIECE]
+        # Sums from one start to the next may include unknown words, which weigh nothing.
+        starts = [span.start for span in spans]
         return _QuestionWords(
             words=[_join_pieces([pieces[at] for at in span]) for span in spans],
             starts=starts,
@@ -650,6 +654,9 @@ def _compare(question: QuestionTokens, tokens: CandidateTokens) -> NDArray[np.fl
         np.matmul(stack, vectors, out=products[:whole].reshape(count, size, columns))
         np.matmul(signs[whole:], vectors, out=products[whole:])
     near /= np.float32(np.sqrt(dimension))
+    # One piece stands for all words that the model doesn't know: meeting it is no evidence.
+    if question.vocabulary.unknown is not None:
+        near[tokens.pieces == question.vocabulary.unknown] = 0
     return near
 
 
@@ -659,7 +666,9 @@ def rows_alone(columns: int, depth: int) -> int:
 
 
 def _whole_word(pieces: Sequence[str], token: int) -> str:
-    """Return the whole word that a token is a piece of."""
+    """Return the whole word that a token is a piece of, empty for one that the model lacks."""
+    if pieces[token] == UNKNOWN_PIECE:
+        return ""
     start, end = token, token + 1
     while start and pieces[start].startswith("##"):
         start -= 1
