@@ -74,7 +74,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.na
 -- name: find_scope_then
 -- The facts of a user's memory at that moment; its speakers are those who say something in it.
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, n.language
+    SELECT s.scope_id, s.speakers, s.languages, n.language
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
@@ -96,7 +96,8 @@ SELECT
     ARRAY(SELECT m.name FROM mentions AS m WHERE m.scope_id = s.scope_id AND m.kind = 'self') AS introduced,
     false AS indexed,
     s.language,
-    EXISTS (SELECT FROM chunks AS c WHERE c.granularity = 'session') AS has_sessions
+    EXISTS (SELECT FROM chunks AS c WHERE c.granularity = 'session') AS has_sessions,
+    s.languages
 FROM scope AS s
 
 -- name: past

@@ -92,7 +92,8 @@ SELECT
     EXISTS (
         SELECT FROM memsense.scope_statistics AS x
         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = s.scope_id
-          AND x.granularity = 'session' AND x.chunk_count > 0) AS has_sessions
+          AND x.granularity = 'session' AND x.chunk_count > 0) AS has_sessions,
+    s.languages
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
 WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s

@@ -6,8 +6,8 @@ search is run again.
 """
 
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
@@ -31,10 +31,11 @@ from memsense.search.question import Question, Wording, analyse_question, find_p
 from memsense.search.question.kind import KindReading, read_kind
 from memsense.search.question.windows import choose_windows, find_asking
 from memsense.search.recall.optional import ask_optional
-from memsense.search.recall.run import RecallRequest, RecallState
+from memsense.search.recall.run import OtherQuestion, RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
 from memsense.store.scopes import KnownScope, choose_introduced
+from memsense.text.language import detect
 from memsense.text.scripts import segment_scripts
 from memsense.types import EmbeddingModel, Granularity
 
@@ -76,6 +77,7 @@ class KnownScopes:
 class SearchPlan:
     """A request with its tenant, model, profile and time, as its namespace determines them.
 
+    `second` is the model for languages that `model` doesn't know, None if there is none.
     `unembedded` is the reason why the question is answered without a vector, "" if it has one.
     `recall_timeout` is in seconds, 0 for none.
     """
@@ -86,6 +88,7 @@ class SearchPlan:
     model: EmbeddingModel | None
     profile: Profile
     asked_at: datetime
+    second: EmbeddingModel | None = None
     unembedded: str = ""
     recall_timeout: float = 0.0
 
@@ -113,16 +116,53 @@ class PreparedSearch(NamedTuple):
     share_known: float = 1.0
 
 
+class ChosenModels(NamedTuple):
+    """The model that a question is embedded with, and the other one if it is asked as well."""
+
+    model: EmbeddingModel | None
+    other: EmbeddingModel | None = None
+
+
+def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenModels:
+    """Return the models for a question, by its language and those of the memory's texts.
+
+    The first model compares a question with texts that are in its languages both, the second one
+    all else.
+    """
+    first, second = plan.model, plan.second
+    if first is None or second is None or plan.unembedded:
+        return ChosenModels(first)
+    counts = Counter[str](scope_state.languages if scope_state else {})
+    [(usual, _)] = counts.most_common(1) or [("en", 0)]
+    language = detect(plan.request.query, usual)
+    if not first.knows(language) and second.knows(language):
+        return ChosenModels(second)
+    if scope_state is None:
+        return ChosenModels(first, second)
+    others = [held for held in +counts if not first.knows(held)]
+    if not others:
+        return ChosenModels(first)
+    # Where the first model has no text to compare, nothing has to be brought on its scale.
+    return ChosenModels(second) if len(others) == len(+counts) else ChosenModels(first, second)
+
+
 def prepare_search(
-    plan: SearchPlan, scope_state: KnownScope | None, embedder: Embedder
+    plan: SearchPlan,
+    scope_state: KnownScope | None,
+    chosen: ChosenModels,
+    find_embedder: Callable[[EmbeddingModel | None], Embedder],
 ) -> PreparedSearch:
     """Analyse and embed the question; no connection is held while the model works."""
     started = time.perf_counter()
-    request, profile = plan.request, plan.profile
+    request, profile, model = plan.request, plan.profile, chosen.model
+    embedder = find_embedder(model)
+    if model is not None and model == plan.second:
+        profile = profile.for_second_model()
     question = analyse(plan, scope_state)
     sessions = may_return_sessions(plan, scope_state)
     token_limit = profile.token_limit(request.top_k, sessions=sessions)
     vectors: list[Vectors] = []
+    other_vectors: list[Vectors] = []
     tokens = kind = None
     asking, share = 0, 1.0
     if not plan.unembedded and profile.weights["lexical"]:
@@ -162,11 +202,25 @@ def prepare_search(
                 profile = profile.for_request(kind.share)
         if not is_routed:
             vectors = []
-    # HNSW indexes serve the vectors of one memory as it is; everything else is searched exactly.
-    indexed, model = None, plan.model
-    is_indexed = scope_state is not None and scope_state.indexed and request.as_of is None
-    if scope_state is not None and model is not None and is_indexed:
-        indexed = Indexed(scope_state.scope_id, model.model_id, model.dimension)
+        if vectors and chosen.other is not None:
+            other_embedder = find_embedder(chosen.other)
+            with telemetry.embedding(other_embedder.model):
+                other_vectors = [other_embedder.embed_query(window.text) for window in windows]
+
+    def find_indexed(model: EmbeddingModel | None) -> Indexed | None:
+        # HNSW indexes serve the vectors of one memory as it is; everything else is searched
+        # exactly.
+        if model is None or scope_state is None or request.as_of is not None:
+            return None
+        if not scope_state.indexed:
+            return None
+        return Indexed(scope_state.scope_id, model.model_id, model.dimension)
+
+    other = None
+    if chosen.other is not None and other_vectors:
+        other = OtherQuestion(
+            model=chosen.other, vectors=other_vectors, indexed=find_indexed(chosen.other)
+        )
     recall_request = RecallRequest(
         tenant_id=plan.tenant_id,
         namespace=plan.namespace,
@@ -176,13 +230,14 @@ def prepare_search(
         model_id=model.model_id if model else None,
         query_vector=vectors[0] if vectors else None,
         window_vectors=vectors[1:],
+        other=other,
         terms=segment_scripts(question.search_text),
         profile=profile,
         top_k=request.top_k,
         sessions=sessions,
         token_limit=token_limit if tokens else 0,
         filters=request.filters,
-        indexed=indexed,
+        indexed=find_indexed(model),
         # Of optional routes no past is kept.
         optional={} if request.as_of else ask_optional(question.text, profile),
         wording=choose_wording(question, profile),
@@ -249,6 +304,7 @@ def update_scope(scope_state: KnownScope, state: RecallState) -> KnownScope:
         scope_state,
         speakers=state.speakers,
         introduced=choose_introduced(state.introduced),
+        languages=state.languages,
         indexed=state.indexed,
         has_sessions=bool(state.counts.get("session")),
         has_lapsed=state.has_expired,
@@ -262,4 +318,5 @@ def has_same_plan(plan: SearchPlan, before: KnownScope, after: KnownScope) -> bo
         may_have_expired(plan, before) >= after.has_lapsed
         and may_return_sessions(plan, before) == may_return_sessions(plan, after)
         and analyse(plan, before) == analyse(plan, after)
+        and choose_models(plan, before) == choose_models(plan, after)
     )

@@ -390,7 +390,8 @@ class KnownScope:
     """The facts of a user's memory that a search needs before it runs the recall query.
 
     Recall returns the same facts, so that an outdated copy is noticed. `introduced` are the names
-    that the user has given herself, at most three, the most frequent first. `has_lapsed` (something
+    that the user has given herself, at most three, the most frequent first. `languages` counts its
+    exchanges by language. `has_lapsed` (something
     has expired and is not swept yet) is known from recall alone.
     """
 
@@ -400,6 +401,7 @@ class KnownScope:
     indexed: bool
     language: str
     has_sessions: bool
+    languages: Mapping[str, int]
     has_lapsed: bool = False
 
 
@@ -414,7 +416,7 @@ def find_scope(
 
 def read_known(row: Sequence[Any]) -> KnownScope:
     """Return the memory of a row of find_scope, as it is or as it was at a moment."""
-    scope_id, speakers, introduced, indexed, language, has_sessions = row
+    scope_id, speakers, introduced, indexed, language, has_sessions, languages = row
     return KnownScope(
         scope_id=scope_id,
         speakers=tuple(speakers),
@@ -422,6 +424,7 @@ def read_known(row: Sequence[Any]) -> KnownScope:
         indexed=indexed,
         language=language,
         has_sessions=has_sessions,
+        languages=languages,
     )
 
 

@@ -21,7 +21,7 @@ from memsense.search.question import NO_WORDING, Wording
 from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
 from memsense.search.recall.statement import Indexed, Shape, past_statement, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
-from memsense.types import Granularity
+from memsense.types import EmbeddingModel, Granularity
 
 # Looking up the vectors of 2% of a scan's rows one by one costs about as much as the scan. An HNSW
 # index goes by nearness alone: it would have to read most of its rows to find the few that pass.
@@ -79,10 +79,27 @@ TEXT_INDEXES: Mapping[str, TextIndex] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherQuestion:
+    """A question as a second model sees it.
+
+    Attributes:
+        model: The model.
+        vectors: The vectors of its windows, as many as those of the first model.
+        indexed: The memory's HNSW indexes of the model, None where it is searched exactly.
+    """
+
+    model: EmbeddingModel
+    vectors: Sequence[NDArray[np.float32]]
+    indexed: Indexed | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
-    `model_id` is the model of `query_vector`: no vectors of another model are read. A long question
+    `model_id` is the model of `query_vector`: no vectors of another model are read, except with
+    `other`, the question as a second model sees it, which compares the texts that the first doesn't
+    know. A long question
     has several vectors, one for each of its windows: `window_vectors` are those behind the first,
     and the best of all counts. `sessions`
     says whether sessions may be returned; a profile may then read deeper. `token_limit`
@@ -103,6 +120,7 @@ class RecallRequest:
     profile: Profile
     top_k: int
     window_vectors: Sequence[NDArray[np.float32]] = ()
+    other: OtherQuestion | None = None
     sessions: bool = False
     token_limit: int = 0
     filters: Filters = NO_FILTERS
@@ -136,7 +154,9 @@ class RecallRequest:
     @property
     def candidate_limit(self) -> int:
         """Return the number of chunks that fusion keeps."""
-        return self.profile.candidate_limit(self.top_k, sessions=self.sessions)
+        limit = self.profile.candidate_limit(self.top_k, sessions=self.sessions)
+        # As many as each model alone would have, so that neither's texts push out the other's.
+        return 2 * limit if self.other else limit
 
     @property
     def route_limit(self) -> int:
@@ -163,6 +183,7 @@ class RecallState:
     lexemes: tuple[str, ...]
     speakers: tuple[str, ...]
     introduced: tuple[str, ...]
+    languages: Mapping[str, int]
     indexed: bool
     ceiling: Mapping[str, float]
     lexical_matches: int
@@ -205,6 +226,7 @@ def run_recalls(
             left_out=tuple(facts.get("left_out") or ()),
             speakers=tuple(facts.get("speakers") or ()),
             introduced=tuple(facts.get("introduced") or ()),
+            languages=facts.get("languages") or {},
             indexed=bool(facts.get("indexed")),
             ceiling=facts.get("ceiling") or {},
             lexical_matches=facts["matches"],
@@ -213,7 +235,10 @@ def run_recalls(
             has_expired=bool(facts.get("lapsed")),
         )
         links = [Link(*link) for link in facts.get("superseding") or ()]
-        results.append((state, read_candidates(columns, request.wording, links)))
+        candidates = read_candidates(
+            columns, request.wording, links, two_models=request.other is not None
+        )
+        results.append((state, candidates))
     return results
 
 
@@ -242,6 +267,8 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         windows=1 + len(request.window_vectors),
         hides_expired=request.may_have_expired,
         lookups=lookups,
+        two_models=request.other is not None,
+        other=request.other.indexed if request.other else None,
     )
 
 
@@ -260,6 +287,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
             f"query_vector_{number}": HalfVector(window.astype(np.float16))
             for number, window in enumerate(request.window_vectors, start=2)
         },
+        **_other_values(request.other),
         "terms": request.terms,
         "question_words": profile.question_words,
         "route_limit": request.route_limit,
@@ -280,10 +308,21 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
     return values
 
 
-def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Link]) -> Candidates:
+def _other_values(other: OtherQuestion | None) -> dict[str, Any]:
+    if other is None:
+        return {}
+    names = ["other_vector", *(f"other_vector_{it}" for it in range(2, len(other.vectors) + 1))]
+    vectors = [HalfVector(vector.astype(np.float16)) for vector in other.vectors]
+    return {"other_model_id": other.model.model_id, **dict(zip(names, vectors, strict=True))}
+
+
+def read_candidates(
+    columns: Sequence[Any], wording: Wording, links: Sequence[Link], *, two_models: bool = False
+) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 
-    All columns are null if nothing was found.
+    All columns are null if nothing was found. Vectors of two models stand beside each other, with
+    zeros in the place of the other one's, so that those of different models have a cosine of 0.
     """
     if columns[0] is None:
         return Candidates.of(())
@@ -308,13 +347,25 @@ def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Li
     scores[rows, routes] = read_joined_arrays(hit_scores, np.float64, lengths)[is_kept]
     # A chunk may have no vector yet, or only one of another model.
     is_embedded = np.zeros(len(chunk_ids), dtype=bool)
-    vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
-    if embedded is not None:
-        rows = by_id[np.searchsorted(sorted_ids, embedded)]
-        read = read_joined_halfvecs(embeddings)
+    by_other = np.zeros(len(chunk_ids), dtype=bool)
+    blocks: list[NDArray[np.float32]] = []
+    models = [(embedded, embeddings)]
+    if two_models:
+        models.append((tokens[0], tokens[1]))
+        tokens = tokens[2:]
+    for number, (ids, sent) in enumerate(models):
+        if ids is None:
+            continue
+        rows = by_id[np.searchsorted(sorted_ids, ids)]
+        read = read_joined_halfvecs(sent)
         is_embedded[rows] = True
-        vectors = np.zeros((len(chunk_ids), read.shape[1]), dtype=np.float32)
-        vectors[rows] = read
+        by_other[rows] = number > 0
+        block = np.zeros((len(chunk_ids), read.shape[1]), dtype=np.float32)
+        block[rows] = read
+        blocks.append(block)
+    vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
+    if blocks:
+        vectors = blocks[0] if len(blocks) == 1 else np.hstack(blocks)
     candidate_tokens = None
     if tokens and tokens[0] is not None:
         tokened, user_counts, counts, pieces, signs = tokens
@@ -346,6 +397,7 @@ def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Li
         assistant_speakers=[assistant_speakers[place] for place in places],
         embedded=is_embedded,
         embeddings=vectors,
+        by_other=by_other,
         wordings=_read_wordings(worded or {}, identified or {}, wording),
         tokens=candidate_tokens,
         links=links,
