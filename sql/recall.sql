@@ -253,7 +253,7 @@ LIMIT %(route_limit)s
 UNION ALL
 (SELECT {chunk} AS chunk_id{and_granularity}, distance
  FROM (
-     SELECT chunk_id, previous_chunk_id, granularity, {distance} AS distance
+     SELECT chunk_id, previous_chunk_id, granularity{and_beside}, {distance} AS distance
      FROM memsense.{table}
      WHERE tenant_id = %(tenant_id)s
        AND scope_id = {scope_id}
@@ -741,8 +741,7 @@ LEFT JOIN (SELECT chunk_id, share, positions FROM identified) AS named USING (ch
       AND {in_scope}
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = {model}
-      AND route = 'full'
-      AND {answers}
+      AND route = 'full'{and_answers}
 )
 
 -- name: tokens
@@ -761,7 +760,7 @@ tokens AS (
         WHERE tenant_id = %(tenant_id)s
           AND {in_scope}
           AND chunk_id = ANY (ARRAY(
-              SELECT chunk_id FROM fused WHERE {compared} ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+              SELECT chunk_id FROM fused{compared} ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
           AND model_id = %(model_id)s
         ORDER BY chunk_id
     ) AS stored

@@ -206,21 +206,13 @@ def prepare_search(
             other_embedder = find_embedder(chosen.other)
             with telemetry.embedding(other_embedder.model):
                 other_vectors = [other_embedder.embed_query(window.text) for window in windows]
-
-    def find_indexed(model: EmbeddingModel | None) -> Indexed | None:
-        # HNSW indexes serve the vectors of one memory as it is; everything else is searched
-        # exactly.
-        if model is None or scope_state is None or request.as_of is not None:
-            return None
-        if not scope_state.indexed:
-            return None
-        return Indexed(scope_state.scope_id, model.model_id, model.dimension)
-
-    other = None
-    if chosen.other is not None and other_vectors:
-        other = OtherQuestion(
-            model=chosen.other, vectors=other_vectors, indexed=find_indexed(chosen.other)
-        )
+    other = OtherQuestion(chosen.other, other_vectors) if chosen.other and other_vectors else None
+    # HNSW indexes serve the vectors of one memory as it is; everything else is searched exactly.
+    indexed = None
+    is_indexed = scope_state is not None and scope_state.indexed and request.as_of is None
+    if scope_state is not None and model is not None and is_indexed:
+        second = (other.model.model_id, other.model.dimension) if other else None
+        indexed = Indexed(scope_state.scope_id, model.model_id, model.dimension, second)
     recall_request = RecallRequest(
         tenant_id=plan.tenant_id,
         namespace=plan.namespace,
@@ -228,6 +220,7 @@ def prepare_search(
         # Session chunks are read only if they may be returned.
         granularities=("turn", "session") if plan.granularity == "session" else ("turn",),
         model_id=model.model_id if model else None,
+        model=model.name if model else "",
         query_vector=vectors[0] if vectors else None,
         window_vectors=vectors[1:],
         other=other,
@@ -237,7 +230,7 @@ def prepare_search(
         sessions=sessions,
         token_limit=token_limit if tokens else 0,
         filters=request.filters,
-        indexed=find_indexed(model),
+        indexed=indexed,
         # Of optional routes no past is kept.
         optional={} if request.as_of else ask_optional(question.text, profile),
         wording=choose_wording(question, profile),

@@ -137,9 +137,9 @@ class Candidates(Sequence[Candidate]):
 
     `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0 means that the route did
     not find the candidate. `embeddings` is (n, d) float32, a row of zeros where `embedded` is
-    False. `by_other` (n,) says whose texts the second model compares, in a search that reads two;
-    cosines of the two models' vectors are 0. `tags` and `wordings` map chunk ids to values, for
-    candidates that have any. `tokens` is None if no tokens were read. `links` are the stored
+    False. `by_other` (n,) says whose texts the second of `models` compares, in a search that reads
+    two; cosines of the two models' vectors are 0. `tags` and `wordings` map chunk ids to values,
+    for candidates that have any. `tokens` is None if no tokens were read. `links` are the stored
     supersessions, of chunks that may not be among these candidates any more.
     """
 
@@ -160,6 +160,7 @@ class Candidates(Sequence[Candidate]):
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
     by_other: NDArray[np.bool_]
+    models: Sequence[str] = ("",)
     wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
@@ -259,6 +260,7 @@ class Candidates(Sequence[Candidate]):
             embedded=self.embedded[indexes],
             embeddings=self.embeddings[indexes],
             by_other=self.by_other[indexes],
+            models=self.models,
             wordings=self.wordings,
             tokens=self.tokens.take(listed) if self.tokens else None,
             links=self.links,

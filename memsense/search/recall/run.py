@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,36 +78,31 @@ TEXT_INDEXES: Mapping[str, TextIndex] = MappingProxyType(
 """The text index of each `lexical_mode`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherQuestion:
+class OtherQuestion(NamedTuple):
     """A question as a second model sees it.
 
     Attributes:
         model: The model.
         vectors: The vectors of its windows, as many as those of the first model.
-        indexed: The memory's HNSW indexes of the model, None where it is searched exactly.
     """
 
     model: EmbeddingModel
     vectors: Sequence[NDArray[np.float32]]
-    indexed: Indexed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
-    `model_id` is the model of `query_vector`: no vectors of another model are read, except with
-    `other`, the question as a second model sees it, which compares the texts that the first doesn't
-    know. A long question
-    has several vectors, one for each of its windows: `window_vectors` are those behind the first,
-    and the best of all counts. `sessions`
-    says whether sessions may be returned; a profile may then read deeper. `token_limit`
-    is the number of candidates whose tokens are read. `terms` is the question's text for the
-    lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
-    holds the texts to look for word for word. `may_have_expired` says whether anything stored may
-    have expired. `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at
-    `as_of`.
+    `model_id` is the model of `query_vector`, named `model`: no vectors of another model are read,
+    except with `other`, the question as a second model sees it, which compares the texts that the
+    first doesn't know. A long question has several vectors, one for each of its windows:
+    `window_vectors` are those behind the first, and the best of all counts. `sessions` says whether
+    sessions may be returned; a profile may then read deeper. `token_limit` is the number of
+    candidates whose tokens are read. `terms` is the question's text for the lexical route,
+    `optional` maps the optional routes that run to their parameters, and `wording` holds the texts
+    to look for word for word. `may_have_expired` says whether anything stored may have expired.
+    `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
     """
 
     tenant_id: int
@@ -121,6 +116,7 @@ class RecallRequest:
     top_k: int
     window_vectors: Sequence[NDArray[np.float32]] = ()
     other: OtherQuestion | None = None
+    model: str = ""
     sessions: bool = False
     token_limit: int = 0
     filters: Filters = NO_FILTERS
@@ -235,9 +231,8 @@ def run_recalls(
             has_expired=bool(facts.get("lapsed")),
         )
         links = [Link(*link) for link in facts.get("superseding") or ()]
-        candidates = read_candidates(
-            columns, request.wording, links, two_models=request.other is not None
-        )
+        models = (request.model, request.other.model.name) if request.other else (request.model,)
+        candidates = read_candidates(columns, request.wording, links, models=models)
         results.append((state, candidates))
     return results
 
@@ -268,7 +263,6 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         hides_expired=request.may_have_expired,
         lookups=lookups,
         two_models=request.other is not None,
-        other=request.other.indexed if request.other else None,
     )
 
 
@@ -310,19 +304,24 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
 
 def _other_values(other: OtherQuestion | None) -> dict[str, Any]:
     if other is None:
-        return {}
+        return {"other_model_id": None}
     names = ["other_vector", *(f"other_vector_{it}" for it in range(2, len(other.vectors) + 1))]
     vectors = [HalfVector(vector.astype(np.float16)) for vector in other.vectors]
     return {"other_model_id": other.model.model_id, **dict(zip(names, vectors, strict=True))}
 
 
 def read_candidates(
-    columns: Sequence[Any], wording: Wording, links: Sequence[Link], *, two_models: bool = False
+    columns: Sequence[Any],
+    wording: Wording,
+    links: Sequence[Link],
+    *,
+    models: Sequence[str] = ("",),
 ) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 
-    All columns are null if nothing was found. Vectors of two models stand beside each other, with
-    zeros in the place of the other one's, so that those of different models have a cosine of 0.
+    All columns are null if nothing was found. `models` are the names of those that were asked.
+    Vectors of two stand beside each other, with zeros in the place of the other one's, so that
+    those of different models have a cosine of 0.
     """
     if columns[0] is None:
         return Candidates.of(())
@@ -349,11 +348,11 @@ def read_candidates(
     is_embedded = np.zeros(len(chunk_ids), dtype=bool)
     by_other = np.zeros(len(chunk_ids), dtype=bool)
     blocks: list[NDArray[np.float32]] = []
-    models = [(embedded, embeddings)]
-    if two_models:
-        models.append((tokens[0], tokens[1]))
+    by_model = [(embedded, embeddings)]
+    if len(models) > 1:
+        by_model.append((tokens[0], tokens[1]))
         tokens = tokens[2:]
-    for number, (ids, sent) in enumerate(models):
+    for number, (ids, sent) in enumerate(by_model):
         if ids is None:
             continue
         rows = by_id[np.searchsorted(sorted_ids, ids)]
@@ -398,6 +397,7 @@ def read_candidates(
         embedded=is_embedded,
         embeddings=vectors,
         by_other=by_other,
+        models=models,
         wordings=_read_wordings(worded or {}, identified or {}, wording),
         tokens=candidate_tokens,
         links=links,

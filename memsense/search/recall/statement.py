@@ -62,11 +62,15 @@ CONDITIONS = (*FILTER_NAMES, QUOTED)
 
 
 class Indexed(NamedTuple):
-    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide."""
+    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide.
+
+    `other` is the second model, if a search reads two, and the width of its vectors.
+    """
 
     scope_id: int
     model_id: int
     dimension: int
+    other: tuple[int, int] | None = None
 
 
 Whose = Literal["one_user", "all_users"] | Indexed
@@ -87,7 +91,7 @@ class Shape:
     question's vectors. `is_past`: memory is read as it stood at a moment. `hides_expired`: chunks
     that have expired and are not swept yet are left out; without it, none may have expired.
     `two_models`: vectors of two models are read, each text's of the one that compares its language;
-    `other` has the HNSW indexes of the second. `of_other` is true while its parts are written.
+    `of_other` is true only while the parts of the second are written.
     `lookups`: the GIN indexes are used through the functions of `sql/lookups.sql`, because
     row-level security keeps other statements from them.
     """
@@ -110,7 +114,6 @@ class Shape:
     hides_expired: bool = True
     lookups: bool = False
     two_models: bool = False
-    other: Indexed | None = None
     of_other: bool = False
 
     @property
@@ -118,7 +121,10 @@ class Shape:
         """Return the shape as the parts of each model are written."""
         if not self.two_models:
             return (self,)
-        return self, replace(self, whose=self.other or self.whose, of_other=True)
+        whose = self.whose
+        if self.indexed is not None and self.indexed.other is not None:
+            whose = Indexed(self.indexed.scope_id, *self.indexed.other)
+        return self, replace(self, whose=whose, of_other=True)
 
     @property
     def indexed(self) -> Indexed | None:
@@ -153,7 +159,7 @@ def past_statement(shape: Shape) -> Numbered:
     no past. Words are looked for in the chunks of then, which no index holds.
     """
     whose = "one_user" if shape.indexed else shape.whose
-    exact = replace(shape, whose=whose, other=None, optional=(), lookups=False, is_past=True)
+    exact = replace(shape, whose=whose, optional=(), lookups=False, is_past=True)
     steps: list[str] = []
     for step in compose(exact):
         steps.append(as_past(step))
@@ -262,11 +268,12 @@ def compose(shape: Shape) -> Iterator[str]:
     yield _part("candidates", shape, chunks=joined, worded=worded, identified=identified)
     for of_model in shape.of_each_model:
         prefix = "other_" if of_model.of_other else ""
-        yield _part("vectors", of_model, prefix=prefix, answers=_answers(shape))
+        and_answers = f"\n      AND {_answers(shape)}" if shape.two_models else ""
+        yield _part("vectors", of_model, prefix=prefix, and_answers=and_answers)
     if shape.tokens:
         # The second model has no tokens, and the first one's say nothing of the texts it compares.
-        compared = "chunk_id = ANY ((SELECT embedded FROM vectors)::bigint[])"
-        yield _part("tokens", shape, compared=compared if shape.two_models else "true")
+        compared = " WHERE chunk_id = ANY ((SELECT embedded FROM vectors)::bigint[])"
+        yield _part("tokens", shape, compared=compared if shape.two_models else "")
     yield _state(shape)
 
 
@@ -325,6 +332,7 @@ def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
             "and_granularity": "" if shape.turns_only else ", granularity",
             "distance": _best_window(shape),
             "model": "%(other_model_id)s" if shape.of_other else "%(model_id)s",
+            "and_beside": ", beside" if shape.two_models else "",
             "near": "other_near" if shape.of_other else "near",
             "question": "rarest" if shape.rarest else "question",
         }
@@ -430,9 +438,9 @@ def _vector_route(route: Route, shape: Shape) -> str:
         "previous_chunk_id IS NOT NULL" if is_next else "true",
         # Only whole texts are stored for session chunks: the other partitions hold turns alone.
         _of_granularity(shape) if route == "vec_full" else "true",
+        _answers(shape),
         _takes_part(shape, f"{table}.{chunk}"),
         _is_shown(shape, f"{table}.chunk_id") if is_next else "true",
-        _answers(shape),
         "NOT (SELECT are_few FROM few)" if looks_up_few else "true",
     ]
     holes = {

@@ -1,5 +1,5 @@
 scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
+    SELECT s.scope_id, s.speakers, s.languages, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
