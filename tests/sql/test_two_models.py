@@ -10,6 +10,7 @@ from embedders import AlphabetEmbedder, HashingEmbedder
 
 from memsense import MemSense
 from memsense.config import load_settings
+from memsense.doctor.checkup import check_up
 from memsense.embed.multilingual import MODEL, is_installed
 from memsense.search.hits import SearchResult
 from memsense.text.language import detect
@@ -278,3 +279,22 @@ def test_no_second_model_is_made_where_it_is_turned_off(
     with MemSense.open(database_url) as memory:
         memory.add(ENGLISH[0], user_id="ada")
         assert [model.name for model in memory.models.status()] == [ENGLISH_MODEL]
+
+
+def test_doctor_says_what_to_install_for_texts_in_other_languages(
+    open_memory: OpenMemory, database_url: str, wide: AskedEmbedder
+) -> None:
+    english = AlphabetEmbedder(384, ENGLISH_MODEL)
+    memory = open_memory(embedder=english, other_embedders=[wide])
+    for text in (*ENGLISH, *GERMAN, *RUSSIAN):
+        memory.add(text, user_id="ada")
+    note_languages(database_url)
+
+    def find_remedies() -> list[str]:
+        report = check_up(database_url, settings=load_settings(), embedder=english)
+        return [it.text for it in report.findings if "memsense[multilingual]" in (it.remedy or "")]
+
+    (text,) = find_remedies()
+    assert text.startswith("3 chunks of default/default are in de, ru: words find them")
+    memory.models.add(wide, languages="*")
+    assert find_remedies() == []

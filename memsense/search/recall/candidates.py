@@ -160,7 +160,7 @@ class Candidates(Sequence[Candidate]):
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
     by_other: NDArray[np.bool_]
-    models: Sequence[str] = ("",)
+    models: Sequence[str] = ("", "")
     wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
