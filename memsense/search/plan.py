@@ -149,7 +149,7 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
         return ChosenModels(second)
     if scope_state is None:
         return ChosenModels(first, second)
-    others = [held for held in +counts if not first.knows(held)]
+    others = [code for code in +counts if not first.knows(code)]
     if not others:
         return ChosenModels(first)
     # Where the first model has no text to compare, nothing has to be brought on its scale.

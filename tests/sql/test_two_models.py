@@ -1,4 +1,4 @@
-"""Two models beside each other: each text is compared by the model of its language."""
+"""Memories with two models: each text is compared by the model of its language."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -224,7 +224,7 @@ def read_beside(database_url: str) -> dict[tuple[str, str], bool]:
         return {(text, name): beside for text, name, beside in connection.execute(STORED)}
 
 
-def test_a_vector_is_beside_where_the_other_model_compares_its_text(
+def test_a_vector_is_marked_where_the_other_model_compares_its_text(
     open_two: OpenMemory, database_url: str
 ) -> None:
     open_two([*ENGLISH, *GERMAN, *RUSSIAN])

@@ -1,4 +1,4 @@
-"""Which models a question is asked of, and how texts of two of them are ranked together."""
+"""Choice of models by language, and the common ranking of texts of two models."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
