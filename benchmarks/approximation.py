@@ -16,6 +16,7 @@ from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
 from memsense.search.search import run_searches
 from memsense.store.scopes import KnownScope, Namespace, find_scope
+from memsense.text.lexemes import ask_lexemes
 
 DEPTH = 80
 HITS = 10
@@ -81,7 +82,7 @@ def _recalled(setup: Setup, profile: Profile, number: int, *, indexed: bool) -> 
         granularities=("turn", "session"),
         model_id=model_id,
         query_vector=setup.corpus.question_vectors[number],
-        terms=setup.corpus.questions[number],
+        terms=ask_lexemes(setup.corpus.questions[number], "en", ()),
         profile=profile,
         top_k=8,
         indexed=place if indexed else None,

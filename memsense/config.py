@@ -86,7 +86,8 @@ class Settings(BaseModel):
     tenant: str = Field(default="default", description="tenant that owns the memory")
     namespace: str = Field(default="default", description="namespace inside the tenant")
     language: str = Field(
-        default="english", description="text-search configuration of new namespaces"
+        default="auto",
+        description="language of the texts of new namespaces, by its code; auto: each text's own",
     )
     profile: str = Field(default="balanced", description="recall profile")
     embedder: Literal["onnx", "multilingual", "openai"] = Field(

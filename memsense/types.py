@@ -156,6 +156,7 @@ class ChunkDraft:
     first `opening_length` characters of a later part's `user_text` repeat the start of the user's
     text. `content_hash` and `dedup_window` identify the content within its scope. From `expires_at`
     on no read returns it. `project` is the repository, folder or name that the exchange was about.
+    `language` is the code of its language; the write finds it if it is None.
     """
 
     granularity: Granularity
@@ -190,6 +191,7 @@ class ChunkDraft:
     opening_length: int = 0
     expires_at: datetime | None = None
     project: str | None = None
+    language: str | None = None
 
     @property
     def own_user_text(self) -> str:
@@ -323,6 +325,7 @@ class Chunk:
     opening_length: int = 0
     expires_at: datetime | None = None
     project: str | None = None
+    language: str | None = None
 
     @property
     def own_user_text(self) -> str:

@@ -259,27 +259,38 @@ wrong_counts AS (
           (coalesce(kept.chunk_count, 0), coalesce(kept.user_length, 0), coalesce(kept.assistant_length, 0),
            coalesce(kept.tag_length, 0), coalesce(kept.context_length, 0))
     GROUP BY tenant_id, scope_id
+),
+wrong_languages AS (
+    SELECT tenant_id, scope_id, count(*) AS languages
+    FROM (
+        SELECT tenant_id, scope_id, language, count(*) AS chunks
+        FROM memsense.chunks
+        WHERE status = 'active' AND language IS NOT NULL
+        GROUP BY tenant_id, scope_id, language
+    ) AS counted
+    FULL JOIN (
+        SELECT s.tenant_id, s.scope_id, own.language, own.chunks::bigint AS chunks
+        FROM memsense.scopes AS s
+        CROSS JOIN LATERAL jsonb_each_text(s.languages) AS own (language, chunks)
+    ) AS kept USING (tenant_id, scope_id, language)
+    WHERE counted.chunks IS DISTINCT FROM kept.chunks
+    GROUP BY tenant_id, scope_id
 )
 SELECT
     tenant_id, scope_id, s.user_id, coalesce(wrong_lexemes.lexemes, 0) AS lexemes,
-    coalesce(wrong_counts.counts, 0) AS counts
+    coalesce(wrong_counts.counts, 0) + coalesce(wrong_languages.languages, 0) AS counts
 FROM wrong_lexemes
 FULL JOIN wrong_counts USING (tenant_id, scope_id)
+FULL JOIN wrong_languages USING (tenant_id, scope_id)
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 ORDER BY tenant_id, scope_id;
-
--- name: list_configurations
--- The server's text-search configurations, which other statements take as a parameter: on Citus, none joins
--- the catalogue with distributed tables.
-SELECT cfgname::text FROM pg_ts_config;
 
 -- name: list_namespaces
 SELECT
     t.name AS tenant, n.tenant_id, n.namespace_id, n.name AS namespace, n.language, m.name AS model, m.dimension,
     EXISTS (SELECT FROM memsense.namespace_models AS k
             WHERE k.tenant_id = n.tenant_id AND k.namespace_id = n.namespace_id AND k.model_id = n.model_id
-              AND k.embedder <> '{}') AS opens_itself,
-    n.language = ANY (%(configurations)s::text[]) AS has_configuration
+              AND k.embedder <> '{}') AS opens_itself
 FROM memsense.namespaces AS n
 JOIN memsense.tenants AS t ON t.tenant_id = n.tenant_id
 LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
@@ -302,20 +313,29 @@ GROUP BY t.name, n.name, l.language
 ORDER BY t.name, n.name, chunks DESC, l.language;
 
 -- name: sample_texts
--- The newest chunks of a namespace, to compare their index entries with those that its language makes.
-SELECT c.scope_id, c.chunk_id, CASE WHEN c.granularity = 'session' THEN c.session_text ELSE c.user_text END AS text
+-- The newest chunks of a namespace of this version's index entries, with the lexemes of their own text.
+SELECT
+    CASE WHEN c.granularity = 'session' THEN c.session_text ELSE c.user_text END AS text, c.language,
+    tsvector_to_array(ts_filter(c.tsv, '{a}')) AS lexemes
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
-WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.status = 'active' AND c.tsv IS NOT NULL
+WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.status = 'active' AND c.language IS NOT NULL
 ORDER BY c.chunk_id DESC
 LIMIT %(limit)s;
 
--- name: count_mismatched
-SELECT count(*) AS chunks
-FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(texts)s::text[]) AS w (scope_id, chunk_id, text)
-JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id AND c.chunk_id = w.chunk_id
-WHERE tsvector_to_array(ts_filter(c.tsv, '{a}'))
-      IS DISTINCT FROM tsvector_to_array(to_tsvector(%(language)s::regconfig, w.text));
+-- name: list_former
+-- Memories with index entries of an earlier version, and whether a job will make these again.
+SELECT
+    t.name AS tenant, n.name AS namespace, s.tenant_id, s.scope_id,
+    EXISTS (
+        SELECT FROM memsense.jobs AS j
+        WHERE j.tenant_id = s.tenant_id AND j.scope_id = s.scope_id AND j.kind = 'relex' AND j.dead_at IS NULL
+    ) AS has_job
+FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = s.tenant_id
+WHERE s.lexemes_version < %(version)s
+ORDER BY t.name, n.name, s.scope_id;
 
 -- name: list_foreign_vectors
 SELECT
@@ -337,7 +357,6 @@ JOIN memsense.scope_statistics AS k ON k.tenant_id = s.tenant_id AND k.scope_id 
 JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.status = 'active'
 JOIN memsense.embeddings_full AS e
   ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.model_id = n.model_id
-WHERE n.language = ANY (%(configurations)s::text[])
 ORDER BY k.chunk_count DESC, s.tenant_id, s.scope_id, (c.user_text = ''), c.chunk_id
 LIMIT 1;
 

@@ -145,18 +145,23 @@ doomed AS MATERIALIZED (
                  AND %(scope_id)s::integer = ANY (p.scope_ids)))
 )
 
+-- name: fetch_retired_texts
+-- The texts of those of the chunks that are in no index.
+SELECT concat_ws(' ', user_text, assistant_text, session_text, task_tag, array_to_string(tags, ' ')) AS text, language
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s) AND tsv IS NULL;
+
 -- name: traces_of_chunks
 -- Recorded searches that found one of the chunks, that were limited to one of the deleted sessions or
 -- excluded one of the messages, or that asked for a word that no searched memory has any more. The chunks
 -- are withdrawn by then, but not deleted.
 words AS MATERIALIZED (
-    SELECT DISTINCT word.lexeme
+    SELECT word.lexeme
     FROM memsense.chunks AS c
-    CROSS JOIN LATERAL unnest(tsvector_to_array(coalesce(
-        ts_filter(c.tsv, '{a,b,c}'),
-        to_tsvector(%(language)s::regconfig, concat_ws(' ', c.user_text, c.assistant_text, c.session_text,
-                                                       c.task_tag, array_to_string(c.tags, ' ')))))) AS word (lexeme)
+    CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS word (lexeme)
     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+    UNION
+    SELECT unnest(%(retired_lexemes)s::text[])
 ),
 doomed AS MATERIALIZED (
     SELECT t.trace_id

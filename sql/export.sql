@@ -35,6 +35,7 @@ SELECT
     c.confidence, c.memory_score, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids, c.source,
     CASE WHEN kept.shown THEN c.metadata ELSE '{}' END AS metadata,
     CASE WHEN kept.shown THEN c.project END AS project,
+    CASE WHEN kept.shown THEN c.language END AS language,
     c.content_hash, c.dedup_window,
     CASE WHEN kept.shown THEN c.expires_at END AS expires_at,
     CASE WHEN c.part > 0 THEN '[]' ELSE coalesce(told.ledger, '[]') END AS ledger,

@@ -60,9 +60,9 @@ END $$;
 COMMENT ON FUNCTION memsense.explain(uuid) IS 'The arithmetic of every hit of a recorded search, one line for each part, with a running total that ends at its score.';
 
 -- The lexical route alone, in the steps of recall (recall.sql); the defaults are those of the balanced
--- profile. A question in a script without blanks must be cut into pairs of characters first.
+-- profile. `memsense sql lexemes "question"` prints the lexemes of a question.
 CREATE FUNCTION memsense.recall_lexical(
-    tenant text, namespace text, user_id text, question text, top_k integer DEFAULT 10,
+    tenant text, namespace text, user_id text, question tsvector, top_k integer DEFAULT 10,
     granularity text DEFAULT NULL, k1 double precision DEFAULT 1.2, b double precision DEFAULT 0.75,
     weight_context double precision DEFAULT 0.4, weight_tag double precision DEFAULT 1,
     postings_budget integer DEFAULT 2000, weight_user double precision DEFAULT 1,
@@ -87,4 +87,4 @@ BEGIN
     ORDER BY best.score DESC, best.chunk_id;
 END $$;
 
-COMMENT ON FUNCTION memsense.recall_lexical(text, text, text, text, integer, text, double precision, double precision, double precision, double precision, integer, double precision, double precision) IS 'The lexical route alone, no vector needed: the chunks by BM25F, with their rank among their granularity. A null user_id searches every user.';
+COMMENT ON FUNCTION memsense.recall_lexical(text, text, text, tsvector, integer, text, double precision, double precision, double precision, double precision, integer, double precision, double precision) IS 'The lexical route alone, no vector needed: the chunks by BM25F, with their rank among their granularity. A null user_id searches every user.';

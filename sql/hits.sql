@@ -53,7 +53,7 @@ CASE WHEN NOT {is_bereft} THEN c.next_user_text END AS next_user_text,
 CASE WHEN {is_bereft} THEN '' ELSE c.context END AS context,
 c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
 c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-c.source, c.metadata, c.part_count, c.opening_length, c.expires_at, c.project
+c.source, c.metadata, c.part_count, c.opening_length, c.expires_at, c.project, c.language
 
 -- name: session_chunk
 -- The session chunk that holds a turn.
@@ -67,7 +67,7 @@ ORDER BY h.ordinal DESC, h.part DESC LIMIT 1
 -- name: scope_of_hits
 -- The memories of the hits, as conditions of filters ask for them.
 scope AS MATERIALIZED (
-    SELECT s.scope_id, s.user_id, n.namespace_id, n.language
+    SELECT s.scope_id, s.user_id, n.namespace_id
     FROM memsense.scopes AS s
     JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
     WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = ANY (%(scope_ids)s::integer[])

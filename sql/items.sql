@@ -3,12 +3,12 @@
 
 -- name: put_items
 -- Writes each {place, path, key, value, words, user_id, session_id, ttl} of `items`, over an older one if
--- there is one; `ttl` is in seconds. `delete_item_vectors` must follow, for the vectors of the older one.
+-- there is one; `words` are lexemes, `ttl` is in seconds. `delete_item_vectors` must follow, for the vectors of the older one.
 INSERT INTO memsense.items
     (tenant_id, namespace_id, collection, path, key, value, words, user_id, session_id, ttl, expires_at)
 SELECT
     %(tenant_id)s, %(namespace_id)s, %(collection)s, p.path, p.key, coalesce(p.value, 'null'),
-    to_tsvector(%(language)s::regconfig, p.words), p.user_id, p.session_id,
+    p.words::tsvector, p.user_id, p.session_id,
     make_interval(secs => p.ttl), now() + make_interval(secs => p.ttl)
 FROM jsonb_to_recordset(%(items)s) AS p (
     place integer, path text[], key text, value jsonb, words text, user_id text, session_id text, ttl float8)
@@ -95,7 +95,7 @@ by_vector AS (
 ),
 question AS (
     SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery AS query
-    FROM unnest(tsvector_to_array(to_tsvector(%(language)s::regconfig, %(asked)s))) AS lexeme
+    FROM unnest(%(asked)s::text[]) AS lexeme
     WHERE %(distance)s::text IS NULL
 ),
 by_words AS (

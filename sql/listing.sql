@@ -2,7 +2,7 @@
 
 -- name: listed_scope
 WITH scope AS (
-    SELECT s.scope_id, s.user_id, n.namespace_id, n.name AS namespace, n.language
+    SELECT s.scope_id, s.user_id, n.namespace_id, n.name AS namespace
     FROM memsense.scopes AS s
     JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
     WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
@@ -94,9 +94,3 @@ WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_i
   AND c.recorded_at > %(since)s
 GROUP BY 1
 ORDER BY 1 DESC;
-
--- name: list_matching_words
--- Those of the words that have one of the lexemes in the language of the index.
-SELECT word
-FROM unnest(%(words)s::text[]) AS word
-WHERE tsvector_to_array(to_tsvector(%(language)s::text::regconfig, word)) && %(lexemes)s::text[];

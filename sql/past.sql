@@ -74,7 +74,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.na
 -- name: find_scope_then
 -- The facts of a user's memory at that moment; its speakers are those who say something in it.
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.languages, n.language
+    SELECT s.scope_id, s.speakers, s.languages, s.lexemes_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
@@ -95,9 +95,12 @@ SELECT
         ORDER BY speaker) AS speakers,
     ARRAY(SELECT m.name FROM mentions AS m WHERE m.scope_id = s.scope_id AND m.kind = 'self') AS introduced,
     false AS indexed,
-    s.language,
     EXISTS (SELECT FROM chunks AS c WHERE c.granularity = 'session') AS has_sessions,
-    s.languages
+    ARRAY(
+        SELECT language
+        FROM jsonb_each_text(s.languages) AS counted (language, chunks)
+        ORDER BY chunks::integer DESC, language) AS languages,
+    s.lexemes_version
 FROM scope AS s
 
 -- name: past

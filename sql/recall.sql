@@ -18,8 +18,13 @@
 --   query_vector_2 ... query_vector_4    those of the further windows of a long question
 --   model_id                             the model that query_vector is of: no other's are read
 --   other_model_id, other_vector ...     the same of a second model, in a search that reads two
---   terms                                the question as the lexical route reads it
+--   terms                                the question's lexemes, each with the number of the word that it is
+--                                        a spelling of (memsense/text/lexemes.py, ask_lexemes)
+--   query                                the question as a tsquery, for ts_rank
 --   question_words                       how many words of a long question are searched for
+--   near_words                           how many words that the memory lacks are looked up among near ones
+--   near_lexemes                         how many lexemes stand in for such a word
+--   near_share, part_share               what a near lexeme counts, and one that is a part of the word
 --   route_limit, candidate_limit         rows kept per route, and after fusion
 --   token_limit                          how many candidates' tokens are read
 --   few_share, few_least                 so many chunks, and this share of all, are still few
@@ -30,14 +35,15 @@
 --   postings_budget                      how many postings the driving lexemes may have together
 --   session_ids, project, agent_id, since, until, tags, kinds, metadata, exclude_chunks,
 --   exclude_messages                     the filters, each where it is in use
---   quoted_terms, quoted_patterns        what the question quotes: for to_tsvector, and as patterns
+--   quoted_lexemes, quoted_patterns      what the question quotes: lexemes of its words, and as patterns
 --   wordings                             patterns: of the whole question, of each of its quotations
 --   identifiers, identifier_boost        what the question names, as lexemes; the field's weight
 
 -- name: scope
 -- The memories to search: one, or every one of the namespace.
 scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.languages, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
+    SELECT s.scope_id, s.speakers, s.indexed, s.languages, s.lexemes_version, n.namespace_id, n.model_id,
+        n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -76,34 +82,40 @@ statistics AS MATERIALIZED (
 )
 
 -- name: question
+-- A row for each spelling of each word. A lexeme is a spelling of one word alone.
 question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
+    SELECT lexeme, positions[1]::integer AS word, weights[1] = 'A' AS may_be_near
+    FROM unnest(%(terms)s::tsvector)
 )
 
 -- name: rarest
 -- Of a long question: the words that fewest chunks hold, and last those that none holds.
 rarest AS MATERIALIZED (
-    SELECT lexeme
+    SELECT question.lexeme, question.word, question.may_be_near
     FROM question
-    LEFT JOIN (
-        SELECT lexeme, sum(document_frequency) AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND {in_scope}
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-        GROUP BY lexeme
-    ) AS found USING (lexeme)
-    ORDER BY nullif(document_frequency, 0) NULLS LAST, lexeme
-    LIMIT %(question_words)s
+    JOIN (
+        SELECT word
+        FROM question
+        LEFT JOIN (
+            SELECT lexeme, sum(document_frequency) AS document_frequency
+            FROM memsense.lexemes
+            WHERE tenant_id = %(tenant_id)s
+              AND {in_scope}
+              AND granularity = ANY (%(granularities)s::text[])
+              AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+            GROUP BY lexeme
+        ) AS found USING (lexeme)
+        GROUP BY word
+        ORDER BY nullif(sum(document_frequency), 0) NULLS LAST, min(lexeme)
+        LIMIT %(question_words)s
+    ) AS chosen USING (word)
 )
 
 -- name: quoted
 -- Words of the texts that a chunk must hold word for word.
 quoted AS MATERIALIZED (
     SELECT lexeme, ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(quoted_terms)s))) AS lexeme
+    FROM unnest(%(quoted_lexemes)s::text[]) AS lexeme
 )
 
 -- name: filtered
@@ -317,16 +329,111 @@ GROUP BY chunk_id{and_granularity}
 ORDER BY min(distance), chunk_id
 LIMIT %(route_limit)s
 
+-- name: known
+-- The spellings of the question's words that the memory has.
+known AS MATERIALIZED (
+    SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
+    FROM memsense.lexemes
+    WHERE tenant_id = %(tenant_id)s
+      AND {in_scope}
+      AND granularity = ANY (%(granularities)s::text[])
+      AND lexeme = ANY (ARRAY(SELECT lexeme FROM {question}))
+    GROUP BY granularity, lexeme
+)
+
+-- name: unknown
+-- Words that the memory has in no spelling, with what one letter less, more or another one makes of them, and two
+-- neighbours swapped: as patterns of LIKE, so that the letters may be of any script.
+unknown AS MATERIALIZED (
+    SELECT
+        word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
+        ARRAY(
+            SELECT left(lexeme, i) || '_' || substr(lexeme, i + 1) FROM generate_series(0, length(lexeme)) AS i
+            UNION ALL
+            SELECT left(lexeme, i) || middle || substr(lexeme, i + 2)
+            FROM generate_series(0, length(lexeme) - 1) AS i
+            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)) AS misspelt,
+        ARRAY(
+            SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
+            UNION ALL
+            SELECT part
+            FROM generate_series(4, length(lexeme) - 1) AS i
+            CROSS JOIN LATERAL (VALUES (left(lexeme, i)), (right(lexeme, i))) AS of_size (part)) AS others
+    FROM {question}
+    WHERE may_be_near
+      AND length(lexeme) <= 40
+      AND word NOT IN (SELECT asked.word FROM {question} AS asked JOIN known USING (lexeme))
+    ORDER BY word
+    LIMIT %(near_words)s
+)
+
+-- name: nearby
+-- Lexemes of the memory that stand in for such words. Where one letter is wrong, the first or the last half is
+-- right: each half is a range of an index, in a subquery of its own, so that no plan reads the whole vocabulary.
+nearby AS MATERIALIZED (
+    SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
+    FROM (
+        SELECT
+            granularity, lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
+            row_number() OVER (
+                PARTITION BY word, granularity ORDER BY share DESC, sum(document_frequency) DESC, lexeme) AS place
+        FROM (
+            SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
+            FROM unknown
+            CROSS JOIN LATERAL (
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme >= left(unknown.lexeme, unknown.half)
+                  AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
+                UNION
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
+                  AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
+                  AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
+                UNION
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme = ANY (unknown.others)
+                OFFSET 0
+            ) AS near
+            CROSS JOIN LATERAL (
+                SELECT CASE
+                    WHEN starts_with(near.lexeme, unknown.lexeme) OR right(near.lexeme, unknown.size) = unknown.lexeme
+                    THEN %(near_share)s::float8
+                    WHEN near.lexeme = ANY (unknown.others) AND length(near.lexeme) = unknown.size THEN %(near_share)s
+                    WHEN abs(length(near.lexeme) - unknown.size) <= 1 AND near.lexeme LIKE ANY (unknown.misspelt)
+                    THEN %(near_share)s
+                    WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
+                END AS share
+            ) AS judged
+            WHERE judged.share IS NOT NULL
+              AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM {question}))
+        ) AS found
+        GROUP BY granularity, lexeme, word, share
+    ) AS placed
+    WHERE place <= %(near_lexemes)s
+    ORDER BY granularity, lexeme, share DESC, word
+)
+
+-- name: and_nearby
+UNION ALL
+SELECT lexeme, word, share, document_frequency FROM nearby WHERE nearby.granularity = statistics.granularity
+
 -- name: terms
--- BM25F: the question's words with their idf, and the weights of a chunk's fields.
+-- BM25F: the question's words with their idf, and the weights of a chunk's fields. memsense.lexemes compares bytes,
+-- and the text index, which is asked for these words, has the collation of the database.
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
-        {question}.lexeme,
-        coalesce(found.document_frequency, 0) AS document_frequency,
-        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
-             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace({question}.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
+        asked.lexeme COLLATE "default" AS lexeme,
+        asked.word,
+        asked.share,
+        asked.document_frequency,
+        asked.share * ln(1 + (chunk_count - asked.document_frequency + 0.5) / (asked.document_frequency + 0.5)) AS idf,
+        ('''' || replace(replace(asked.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
         1 - %(b)s::float8 AS base,
         %(b)s / user_average AS user_slope,
         %(b)s / assistant_average AS assistant_slope,
@@ -335,16 +442,12 @@ terms AS MATERIALIZED (
         %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
         %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
     FROM statistics
-    CROSS JOIN {question}
-    LEFT JOIN (
-        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND {in_scope}
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM {question}))
-        GROUP BY granularity, lexeme
-    ) AS found USING (granularity, lexeme)
+    CROSS JOIN LATERAL (
+        SELECT q.lexeme, q.word, 1::float8 AS share, coalesce(known.document_frequency, 0) AS document_frequency
+        FROM {question} AS q
+        LEFT JOIN known ON known.lexeme = q.lexeme AND known.granularity = statistics.granularity
+        {and_nearby}
+    ) AS asked
     WHERE statistics.granularity = ANY (%(granularities)s::text[])
       AND statistics.chunk_count > 0
 )
@@ -371,7 +474,7 @@ drivers AS MATERIALIZED (
 -- ts_rank of one lexeme, turned back into counts (termcounts.sql).
 postings AS (
     SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.granularity, t.word, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
         t.assistant_weight, t.context_weight,
         c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
         width_bucket(ts_rank(memsense.field_weights(), c.tsv, t.query)::float8, memsense.count_cuts()) AS code
@@ -399,7 +502,7 @@ postings AS (
 -- The same where policies leave the text index to a function (lookups.sql).
 postings AS (
     SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.granularity, t.word, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
         t.assistant_weight, t.context_weight,
         c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length, c.code
     FROM memsense.find_postings(
@@ -419,6 +522,7 @@ postings AS (
 frequencies AS (
     SELECT
         chunk_id{and_granularity},
+        word,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -441,31 +545,42 @@ frequencies AS (
 )
 
 -- name: words
--- The order in which a plan adds moves the last bits of a sum: rounded, ties stay ties.
+-- Of a word's spellings the best one counts. The order in which a plan adds moves the last bits of a sum:
+-- rounded, ties stay ties.
 words AS (
-    SELECT chunk_id{and_granularity}, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
-    FROM frequencies
-    WHERE tf > 0
+    SELECT chunk_id{and_granularity}, round(1e9 * (%(k1)s + 1) * sum(best)) / 1e9 AS score
+    FROM (
+        SELECT chunk_id{and_granularity}, word, max(idf * tf / (tf + %(k1)s)) AS best
+        FROM frequencies
+        WHERE tf > 0
+        GROUP BY chunk_id{and_granularity}, word
+    ) AS spelt
     GROUP BY chunk_id{and_granularity}
 )
 
 -- name: ceiling
--- The largest score that a chunk could have for the question.
+-- The largest score that a chunk could have for the question: of each word the rarest spelling that the memory
+-- has, else a word that nobody has. A near lexeme never comes up to that.
 ceiling AS (
     SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + {of_identifiers})) / 1e9 AS ceiling
-    FROM terms
+    FROM (
+        SELECT granularity, word, coalesce(max(idf) FILTER (WHERE document_frequency > 0), max(idf)) AS idf
+        FROM terms
+        WHERE share = 1
+        GROUP BY granularity, word
+    ) AS spelt
     GROUP BY granularity
 )
 
 -- name: ceiling_of_identifiers
-(SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = terms.granularity)
+(SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = spelt.granularity)
 
 -- name: words_by_ts_rank
 -- The other way to score words: every one must match, and ts_rank_cd scores the chunk's own text.
 words AS (
     SELECT c.chunk_id, c.granularity, ts_rank_cd(own.tsv, asked.query)::float8 AS score
     FROM memsense.chunks AS c
-    CROSS JOIN (SELECT websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s) AS query) AS asked
+    CROSS JOIN (SELECT %(query)s::tsquery AS query) AS asked
     CROSS JOIN LATERAL (SELECT ts_filter(c.tsv, '{a,b,c}') AS tsv) AS own
     WHERE c.tenant_id = %(tenant_id)s
       AND c.{in_scope}
@@ -483,7 +598,7 @@ words AS (
     FROM memsense.find_ranked(
         ARRAY(SELECT scope_id FROM scope),
         ARRAY(SELECT lexeme FROM question),
-        websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s)) AS c
+        %(query)s::tsquery) AS c
     WHERE c.granularity = ANY (%(granularities)s::text[])
       AND %(weight_lexical)s > 0
       AND {takes_part}
@@ -779,7 +894,16 @@ state AS (
 'model_id', (SELECT max(model_id) FROM scope),
 'settings_version', (SELECT max(settings_version) FROM scope),
 'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM {question}),
+'languages', (
+    SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+    FROM (
+        SELECT language, sum(chunks::integer) AS chunks
+        FROM scope
+        CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+        GROUP BY language
+    ) AS counted),
+'lexemes_version', (SELECT min(lexemes_version) FROM scope),
+'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM {asked}),
 'matches', (SELECT count(*) FROM matched),
 'waiting', EXISTS (
     SELECT FROM memsense.jobs
@@ -797,10 +921,15 @@ state AS (
 
 -- name: facts_of_one_user
 'speakers', (SELECT speakers FROM scope),
-'languages', (SELECT languages FROM scope),
 'introduced', (
     SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND {in_scope} AND kind = 'self'),
 'indexed', (SELECT indexed FROM scope)
+
+-- name: asked
+{question}
+
+-- name: asked_or_near
+(SELECT lexeme FROM {question} UNION SELECT lexeme FROM nearby) AS asked
 
 -- name: fact_left_out
 -- The words of a long question that are not searched for.

@@ -1,4 +1,4 @@
--- Rebuilding the text index of a namespace, and recounting the statistics of scopes.
+-- Making index entries again by language, and recounting the statistics of scopes.
 
 -- name: lock_for_reindex
 -- FOR UPDATE, so that no user is added meanwhile: a new scope refers to its namespace.
@@ -7,13 +7,11 @@ FROM memsense.namespaces
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
 FOR UPDATE;
 
--- name: lock_all_scopes
--- Locks each scope as every write does, in the order of their numbers.
+-- name: list_scopes
 SELECT scope_id
 FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
-ORDER BY scope_id
-FOR NO KEY UPDATE;
+ORDER BY scope_id;
 
 -- name: lock_scopes
 SELECT scope_id
@@ -28,35 +26,98 @@ UPDATE memsense.namespaces
 SET language = %(language)s, settings_version = settings_version + 1
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND language <> %(language)s;
 
--- name: fetch_indexed_texts
--- The texts of all active chunks that the text index is made from.
-SELECT scope_id, chunk_id, session_text, user_text, assistant_text, task_tag, tags, context
-FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status = 'active'
-ORDER BY scope_id, chunk_id;
+-- name: fetch_texts
+-- Texts of active chunks that have no language yet, or of all behind `after`. A later part has the language of the
+-- first one, a session chunk that of most of its turns.
+SELECT
+    c.chunk_id, c.session_id, c.ordinal, c.part, c.session_text, c.user_text, c.assistant_text, c.task_tag, c.tags,
+    c.context,
+    CASE
+        WHEN c.granularity = 'session' THEN (
+            SELECT t.language
+            FROM memsense.chunks AS t
+            WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.session_id = c.session_id
+              AND t.granularity = 'turn' AND t.status = 'active' AND t.ordinal BETWEEN c.ordinal AND c.last_ordinal
+            GROUP BY t.language
+            ORDER BY count(*) DESC, min(t.ordinal::bigint * 65536 + t.part)
+            LIMIT 1)
+        WHEN c.part > 0 THEN (
+            SELECT f.language
+            FROM memsense.chunks AS f
+            WHERE f.tenant_id = %(tenant_id)s AND f.scope_id = %(scope_id)s AND f.session_id = c.session_id
+              AND f.granularity = 'turn' AND f.ordinal = c.ordinal AND f.part = 0)
+    END AS language,
+    c.language AS former_language
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.granularity = %(granularity)s
+  AND c.status = 'active'
+  AND CASE WHEN %(after)s::bigint IS NULL THEN c.language IS NULL ELSE c.chunk_id > %(after)s::bigint END
+ORDER BY c.chunk_id
+LIMIT %(limit)s;
 
--- name: reindex_chunks
+-- name: write_entries
 -- Makes the same entry as a write does: see upsert_chunks in store.sql.
 UPDATE memsense.chunks AS c
-SET tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
+SET language = d.language,
+    tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
           || array_to_tsvector(d.identifiers),
-    user_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
-    assistant_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
-    tag_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c)),
-    context_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.d))
+    user_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.a)),
+    assistant_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.b)),
+    tag_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.c)),
+    context_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.d))
 FROM jsonb_to_recordset(%(chunks)s) AS d (
-    scope_id integer, chunk_id bigint, user_terms text, assistant_terms text, tag_terms text, context_terms text,
+    chunk_id bigint, language text, user_terms text, assistant_terms text, tag_terms text, context_terms text,
     identifiers text[]
 )
 CROSS JOIN LATERAL (
     SELECT
-        to_tsvector(%(language)s::regconfig, d.user_terms) AS a,
-        to_tsvector(%(language)s::regconfig, d.assistant_terms) AS b,
-        to_tsvector(%(language)s::regconfig, d.tag_terms) AS c,
-        to_tsvector(%(language)s::regconfig, d.context_terms) AS d
+        d.user_terms::tsvector AS a,
+        d.assistant_terms::tsvector AS b,
+        d.tag_terms::tsvector AS c,
+        d.context_terms::tsvector AS d
     OFFSET 0
 ) AS field
-WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = d.scope_id AND c.chunk_id = d.chunk_id;
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = d.chunk_id;
+
+-- name: fetch_past
+-- Past states of chunks that were active, without a language yet, or all behind `after`.
+SELECT p.chunk_id, p.past_id, p.chunk
+FROM memsense.past_chunks AS p
+WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s AND p.chunk ->> 'tsv' IS NOT NULL
+  AND CASE WHEN %(after)s::bigint IS NULL THEN p.chunk ->> 'language' IS NULL ELSE p.past_id > %(after)s::bigint END
+ORDER BY p.past_id
+LIMIT %(limit)s;
+
+-- name: compose_entries
+SELECT
+    (setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
+     || array_to_tsvector(d.identifiers))::text AS tsv,
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.a)) AS user_length,
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.b)) AS assistant_length,
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.c)) AS tag_length,
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.d)) AS context_length
+FROM jsonb_to_recordset(%(entries)s) AS d (
+    place integer, user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
+)
+CROSS JOIN LATERAL (
+    SELECT
+        d.user_terms::tsvector AS a,
+        d.assistant_terms::tsvector AS b,
+        d.tag_terms::tsvector AS c,
+        d.context_terms::tsvector AS d
+    OFFSET 0
+) AS field
+ORDER BY d.place;
+
+-- name: write_past
+UPDATE memsense.past_chunks AS p
+SET chunk = given.chunk
+FROM unnest(%(chunk_ids)s::bigint[], %(past_ids)s::bigint[], %(chunks)s::jsonb[]) AS given (chunk_id, past_id, chunk)
+WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s
+  AND p.chunk_id = given.chunk_id AND p.past_id = given.past_id;
+
+-- name: set_version
+UPDATE memsense.scopes SET lexemes_version = %(version)s WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s;
 
 -- name: clear_lexemes
 DELETE FROM memsense.lexemes WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]);
@@ -82,3 +143,21 @@ SELECT
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status = 'active'
 GROUP BY tenant_id, scope_id, granularity;
+
+-- name: recount_languages
+-- As text, since Citus runs no UPDATE that makes JSON of columns.
+UPDATE memsense.scopes AS s
+SET languages = coalesce('{' || counted.languages || '}', '{}')::jsonb
+FROM (
+    SELECT scope.scope_id, string_agg('"' || own.language || '":' || own.chunks, ',') AS languages
+    FROM unnest(%(scope_ids)s::integer[]) AS scope (scope_id)
+    LEFT JOIN (
+        SELECT c.scope_id, c.language, count(*) AS chunks
+        FROM memsense.chunks AS c
+        WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = ANY (%(scope_ids)s::integer[]) AND c.status = 'active'
+          AND c.language IS NOT NULL
+        GROUP BY c.scope_id, c.language
+    ) AS own ON own.scope_id = scope.scope_id
+    GROUP BY scope.scope_id
+) AS counted
+WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = counted.scope_id;

@@ -69,10 +69,15 @@ ORDER BY user_id;
 SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 
 -- name: fetch_writing
--- The current state of the namespace that a write needs: the language, the model that searches use, the
--- models that it has vectors of, the server's time, by which things expire, and the settings of writes.
+-- The current state of the namespace and the memory that a write needs: the language, that of the memory's last
+-- exchange, the model that searches use, the models that it has vectors of, the server's time, by which things
+-- expire, and the settings of writes.
 SELECT
-    n.language, n.model_id, now(),
+    n.language,
+    (SELECT c.language FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+     ORDER BY c.chunk_id DESC LIMIT 1) AS last_language,
+    n.model_id, now(),
     ARRAY(SELECT k.model_id FROM memsense.namespace_models AS k
           WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.state = 'kept') AS kept,
     (SELECT coalesce(jsonb_object_agg(x.name, x.value), '{}') FROM memsense.settings AS x
@@ -88,16 +93,37 @@ SELECT
         SELECT m.name
         FROM memsense.mentions AS m
         WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = s.scope_id AND m.kind = 'self') AS introduced,
-    s.indexed, n.language,
+    s.indexed,
     EXISTS (
         SELECT FROM memsense.scope_statistics AS x
         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = s.scope_id
           AND x.granularity = 'session' AND x.chunk_count > 0) AS has_sessions,
-    s.languages
+    ARRAY(
+        SELECT language
+        FROM jsonb_each_text(s.languages) AS counted (language, chunks)
+        ORDER BY chunks::integer DESC, language) AS languages,
+    s.lexemes_version
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
 WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
   AND n.name = %(namespace)s AND s.user_id = %(user_id)s;
+
+-- name: find_every_scope
+-- The languages of all memories of a namespace, the most frequent first, and the lowest version of their index entries.
+WITH scope AS (
+    SELECT s.languages, s.lexemes_version
+    FROM memsense.namespaces AS n
+    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
+    WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
+)
+SELECT
+    ARRAY(
+        SELECT language
+        FROM scope
+        CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+        GROUP BY language
+        ORDER BY sum(chunks::integer) DESC, language) AS languages,
+    (SELECT min(lexemes_version) FROM scope) AS lexemes_version;
 
 -- name: add_speakers
 UPDATE memsense.scopes
@@ -142,7 +168,7 @@ FROM (
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project, language
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -202,7 +228,7 @@ SELECT
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
     c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
     c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata, c.part_count, c.opening_length, c.expires_at, c.project
+    c.source, c.metadata, c.part_count, c.opening_length, c.expires_at, c.project, c.language
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
@@ -234,35 +260,35 @@ INSERT INTO memsense.chunks (
     user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
     task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans,
     confidence, occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
-    part_count, opening_length, expires_at, project, tsv, user_length, assistant_length, tag_length, context_length
+    part_count, opening_length, expires_at, project, language, tsv, user_length, assistant_length, tag_length, context_length
 )
 SELECT
     %(tenant_id)s, %(scope_id)s, d.granularity, d.session_id, d.agent_id, d.ordinal, d.last_ordinal, d.part,
     d.user_text, d.assistant_text, d.session_text, d.user_speaker, d.assistant_speaker, d.next_user_text, d.context,
     d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans,
     d.confidence, d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
-    d.part_count, d.opening_length, d.expires_at, d.project,
+    d.part_count, d.opening_length, d.expires_at, d.project, d.language,
     setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
     || array_to_tsvector(d.identifiers),
-    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
-    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
-    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c)),
-    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.d))
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.a)),
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.b)),
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.c)),
+    (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.d))
 FROM jsonb_to_recordset(%(drafts)s) AS d (
     position integer, granularity text, session_id text, agent_id text, ordinal integer, last_ordinal integer,
     part integer, user_text text, assistant_text text, session_text text, user_speaker text, assistant_speaker text,
     next_user_text text, context text, task_tag text, tags text[], memory_kind text, personal_info text,
     preferences text, events text, facet_spans jsonb, confidence double precision, occurred_at timestamptz,
     occurred_zone_known boolean, message_ids text[], source text, metadata jsonb, content_hash text,
-    dedup_window bigint, part_count integer, opening_length integer, expires_at timestamptz, project text,
+    dedup_window bigint, part_count integer, opening_length integer, expires_at timestamptz, project text, language text,
     user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
 )
 CROSS JOIN LATERAL (
     SELECT
-        to_tsvector(%(language)s::regconfig, d.user_terms) AS a,
-        to_tsvector(%(language)s::regconfig, d.assistant_terms) AS b,
-        to_tsvector(%(language)s::regconfig, d.tag_terms) AS c,
-        to_tsvector(%(language)s::regconfig, d.context_terms) AS d
+        d.user_terms::tsvector AS a,
+        d.assistant_terms::tsvector AS b,
+        d.tag_terms::tsvector AS c,
+        d.context_terms::tsvector AS d
     OFFSET 0
 ) AS field
 ORDER BY d.position
@@ -278,7 +304,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     source = EXCLUDED.source, metadata = EXCLUDED.metadata,
     content_hash = EXCLUDED.content_hash, dedup_window = EXCLUDED.dedup_window,
     part_count = EXCLUDED.part_count, opening_length = EXCLUDED.opening_length, expires_at = EXCLUDED.expires_at,
-    project = EXCLUDED.project,
+    project = EXCLUDED.project, language = EXCLUDED.language,
     tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
     tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length, unknown_to = '{}'
 RETURNING chunk_id, granularity, ordinal, part;
@@ -297,7 +323,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id
 -- Sets what a turn repeats of its neighbours (next-user text, context and its index entry), and keeps the
 -- scope's sum of context lengths right.
 WITH field AS (
-    SELECT to_tsvector(%(language)s::regconfig, %(context_terms)s) AS d
+    SELECT %(context_terms)s::tsvector AS d
 ),
 before AS (
     SELECT context_length
@@ -310,7 +336,7 @@ relinked AS (
         context = %(context)s,
         tsv = ts_filter(tsv, '{a,b,c}') || setweight(field.d, 'D')
               || array_to_tsvector(ARRAY(SELECT lexeme FROM unnest(tsv) WHERE positions IS NULL)),
-        context_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.d))
+        context_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.d))
     FROM field
     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
     RETURNING context_length
@@ -419,6 +445,32 @@ ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
     tag_length = scope_statistics.tag_length + EXCLUDED.tag_length,
     context_length = scope_statistics.context_length + EXCLUDED.context_length;
 
+-- name: count_languages
+-- As text, since Citus runs no UPDATE that makes JSON of columns.
+UPDATE memsense.scopes AS s
+SET languages = counted.languages::jsonb
+FROM (
+    SELECT coalesce('{' || string_agg('"' || language || '":' || chunks, ',') || '}', '{}') AS languages
+    FROM (
+        SELECT language, sum(chunks) AS chunks
+        FROM (
+            SELECT known.language, known.chunks::bigint AS chunks
+            FROM memsense.scopes AS x
+            CROSS JOIN LATERAL jsonb_each_text(x.languages) AS known (language, chunks)
+            WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s
+            UNION ALL
+            SELECT c.language, %(sign)s * count(*)
+            FROM memsense.chunks AS c
+            WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+              AND c.language IS NOT NULL
+            GROUP BY c.language
+        ) AS every
+        GROUP BY language
+        HAVING sum(chunks) > 0
+    ) AS summed
+) AS counted
+WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s;
+
 -- name: find_excess
 -- Kinds of memories that a user has more of than the quota, exchanges first. The counts of chunks are kept by every
 -- write; only a user who has more chunks has the exchanges counted, of which a long one has several parts.
@@ -455,7 +507,7 @@ FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id;
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project, language
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -505,7 +557,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
 -- name: fetch_session_chunks
 SELECT
     chunk_id, ordinal, last_ordinal, part, session_text, message_ids, status, agent_id,
-    occurred_at, occurred_zone_known, source, content_hash, expires_at, project
+    occurred_at, occurred_zone_known, source, content_hash, expires_at, project, language
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'session'
@@ -523,17 +575,17 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (
 -- name: reactivate
 -- Makes a chunk active again and rebuilds its index entry; the caller sets links and vectors next.
 UPDATE memsense.chunks AS c
-SET status = 'active', context = '', next_user_text = NULL, context_length = 0,
+SET status = 'active', context = '', next_user_text = NULL, context_length = 0, language = %(language)s,
     tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C')
           || array_to_tsvector(%(identifiers)s::text[]),
-    user_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
-    assistant_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
-    tag_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c))
+    user_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.a)),
+    assistant_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.b)),
+    tag_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.c))
 FROM (
     SELECT
-        to_tsvector(%(language)s::regconfig, %(user_terms)s) AS a,
-        to_tsvector(%(language)s::regconfig, %(assistant_terms)s) AS b,
-        to_tsvector(%(language)s::regconfig, %(tag_terms)s) AS c
+        %(user_terms)s::tsvector AS a,
+        %(assistant_terms)s::tsvector AS b,
+        %(tag_terms)s::tsvector AS c
     OFFSET 0
 ) AS field
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = %(chunk_id)s;
@@ -561,12 +613,6 @@ JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
 WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
   AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s;
-
--- name: find_language
-SELECT 1 FROM pg_ts_config WHERE cfgname = %(language)s;
-
--- name: list_languages
-SELECT cfgname::text FROM pg_ts_config ORDER BY cfgname;
 
 -- name: fetch_history
 SELECT event_id, chunk_id, kind, detail, actor, recorded_at

@@ -100,7 +100,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
 -- The relation of a chunk to a search, even if the search doesn't find it: each filter in use by name (true: the
 -- chunk passes), and the routes for which it has a text and a vector.
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.user_id, n.namespace_id, n.language
+    SELECT s.scope_id, s.user_id, n.namespace_id
     FROM memsense.chunks AS c
     JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
     JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id

@@ -16,6 +16,17 @@ COMMENT ON COLUMN memsense.scopes.lexemes_version IS '1: index entries made by t
 ALTER TABLE memsense.lexemes ALTER COLUMN lexeme TYPE text COLLATE "C";
 CREATE INDEX lexemes_reversed ON memsense.lexemes (tenant_id, scope_id, granularity, reverse(lexeme));
 
+-- English was the default, so it says nothing about the texts. Others that have no code stay.
+UPDATE memsense.namespaces SET language = CASE language
+    WHEN 'arabic' THEN 'ar' WHEN 'armenian' THEN 'hy' WHEN 'basque' THEN 'eu' WHEN 'catalan' THEN 'ca'
+    WHEN 'danish' THEN 'da' WHEN 'dutch' THEN 'nl' WHEN 'estonian' THEN 'et' WHEN 'finnish' THEN 'fi'
+    WHEN 'french' THEN 'fr' WHEN 'german' THEN 'de' WHEN 'greek' THEN 'el' WHEN 'hindi' THEN 'hi'
+    WHEN 'hungarian' THEN 'hu' WHEN 'indonesian' THEN 'id' WHEN 'irish' THEN 'ga' WHEN 'italian' THEN 'it'
+    WHEN 'lithuanian' THEN 'lt' WHEN 'nepali' THEN 'ne' WHEN 'norwegian' THEN 'no' WHEN 'portuguese' THEN 'pt'
+    WHEN 'romanian' THEN 'ro' WHEN 'russian' THEN 'ru' WHEN 'serbian' THEN 'sr' WHEN 'spanish' THEN 'es'
+    WHEN 'swedish' THEN 'sv' WHEN 'tamil' THEN 'ta' WHEN 'turkish' THEN 'tr' WHEN 'yiddish' THEN 'yi'
+    WHEN 'english' THEN 'auto' ELSE language END;
+
 -- One job for each memory with anything stored; the others have nothing of version 1.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id)
 SELECT s.tenant_id, s.namespace_id, 'relex', s.scope_id

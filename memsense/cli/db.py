@@ -222,20 +222,20 @@ def reindex(
     language: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="Text-search configuration to use from now on, such as german. Default: the same.",
+            metavar="CODE",
+            help="Language of all texts from now on, such as de, or auto. Default: the same.",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Rebuild the text index of all memories, in another language if you like.
+    """Make the words of all memories again, in another language if you like.
 
     \b
       memsense db reindex
-      memsense db reindex --language german
+      memsense db reindex --language de
 
-    Searches use the old index until the new one is complete, and keep it if anything fails;
-    writes wait. `memsense db psql -c '\\dF'` lists the languages.
+    A few hundred chunks at a time: searches and writes go on meanwhile. With auto, each text is
+    indexed in its own language.
     """
     with target_of(ctx).open() as memory:
         report = memory.indexes.rebuild(language)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from memsense.client.context import Context
-from memsense.db import run_autocommit, transaction
+from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.draft.vectors import BatchVectors
@@ -148,28 +148,29 @@ class IndexesResource:
     def rebuild(
         self,
         language: Annotated[
-            Name, about("Text-search configuration to use from now on; default: the present one.")
+            Name,
+            about("Code of the texts' language from now on, or auto; default: the same."),
         ]
         | None = None,
         *,
         on_chunks: Callable[[int], object] = lambda _: None,
     ) -> Reindexing:
-        """Rebuild the text index of all memories, for example in another language.
+        """Make the words of all memories again, for example in another language.
 
-        One transaction: searches use the old index until it is done, and keep it if it fails;
-        writes wait.
+        A few hundred chunks at a time: searches and writes go on, and find each text by its old or
+        by its new words.
 
         Args:
-            language: Text-search configuration to use from now on; default: the present one.
+            language: Code of the texts' language from now on, or auto; default: the same.
             on_chunks: Called after each batch with its number of chunks.
 
         Raises:
-            InvalidInputError: For a language that the server doesn't know.
+            InvalidInputError: For an unknown language.
             NotFoundError: Before anything is stored.
         """
-        with transaction(self._context.pool) as connection:
-            namespace = self._context.require_namespace(connection)
-            return reindex(connection, namespace, language, on_chunks)
+        pool = self._context.pool
+        namespace = run_read(pool, self._context.require_namespace)
+        return reindex(pool, namespace, language, on_chunks)
 
 
 class AsyncIndexesResource(Facade):

@@ -33,6 +33,7 @@ from memsense.store.jobs import (
     FILL,
     INDEX,
     RECUT,
+    RELEX,
     SETTLE,
     Lease,
     LeasedJob,
@@ -41,6 +42,7 @@ from memsense.store.jobs import (
 )
 from memsense.store.models import enqueue_lacking
 from memsense.store.recutting import recut_exchanges
+from memsense.store.reindexing import relex_memory
 from memsense.store.scopes import Namespace, Scope, lock_scope
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Unembedded, embed_left, fetch_unembedded
@@ -107,7 +109,6 @@ def _scope(lease: Lease, scope_id: int, model: EmbeddingModel | None = None) -> 
     return Scope(
         tenant_id=namespace.tenant_id,
         scope_id=scope_id,
-        language=namespace.language,
         models=[model] if model else [],
     )
 
@@ -249,6 +250,30 @@ def _spread_memory(connection: Connection, lease: Lease, job: LeasedJob, *, toke
     scope = _scope(lease, _scope_id(job))
     enqueue_lacking(connection, scope, model_id=job.model_id, tokens=tokens)
     finish_jobs(connection, lease, [job.job_id])
+
+
+# Words of texts --------------------------------------------------------------------------------
+
+
+def relex_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) -> Outcome:
+    """Make index entries of an earlier version again, some of each job's memory.
+
+    Searches and writes go on meanwhile. A job with more to do is given back and leased again.
+    """
+    outcome = Outcome()
+    for job in jobs:
+
+        def relex(connection: Connection, job: LeasedJob = job) -> bool:
+            namespace = context.require_namespace(connection)
+            user_id = find_user(connection, namespace.tenant_id, _scope_id(job))
+            is_done = relex_memory(connection, lock_scope(connection, namespace, user_id))
+            if is_done:
+                finish_jobs(connection, lease, [job.job_id])
+            return is_done
+
+        is_done = run_transaction(context.pool, relex, is_idempotent=True)
+        outcome.add(Outcome(done=1) if is_done else Outcome(left=[job.job_id]))
+    return outcome
 
 
 # Parts of exchanges ------------------------------------------------------------------------------
@@ -406,6 +431,10 @@ KINDS: Mapping[str, JobKind] = {
         JobKind(
             name=FILL, batch=EMBED_BATCH, run=fill_memories,
             waiting="a model that was added can't be switched to yet",
+        ),
+        JobKind(
+            name=RELEX, batch=1, run=relex_memories,
+            waiting="what was stored before is found by its words as they were spelt then",
         ),
         JobKind(
             name=RECUT, batch=1, run=recut_memories,

@@ -21,6 +21,7 @@ from memsense.errors import (
 )
 from memsense.search.hits import SearchResult
 from memsense.search.plan import (
+    EVERYONE,
     PreparedSearch,
     SearchPlan,
     choose_models,
@@ -34,7 +35,7 @@ from memsense.search.search import Search, run_searches
 from memsense.search.settings import check_past, embedder_failure
 from memsense.search.show import fetch_result, fetch_results, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
-from memsense.store.scopes import KnownScope, Namespace, check_model, find_scope
+from memsense.store.scopes import KnownScope, Namespace, check_model, find_every_scope, find_scope
 from memsense.types import EmbeddingModel, Note
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ class Searches:
             second=None if self._model or unembedded else self._context.find_second(namespace),
             profile=profile,
             asked_at=request.asked_at or datetime.now(UTC),
+            language=namespace.language,
             unembedded=unembedded,
             recall_timeout=self._context.settings.recall_timeout,
         )
@@ -284,12 +286,12 @@ class Searches:
         searches = self._run_with_states(list(zip(plans, states, strict=True)))
         for at, (plan, state) in enumerate(zip(plans, states, strict=True)):
             user_id = plan.request.user_id
-            if state is None or plan.request.as_of is not None or user_id is None:
+            if state is None or plan.request.as_of is not None:
                 continue
             newer = update_scope(state, searches[at].state)
             if newer == state:
                 continue
-            self._context.scope_states.put(user_id, newer)
+            self._context.scope_states.put(user_id or EVERYONE, newer)
             # An outdated `indexed` costs a search time, but never changes its answer.
             if not has_same_plan(plan, state, newer):
                 [searches[at]] = self._run_with_states([(plan, newer)])
@@ -314,7 +316,7 @@ class Searches:
         return run_searches(self._pool, prepared, self._context.reranker)
 
     def _scope_state(self, plan: SearchPlan) -> KnownScope | None:
-        """Return the known state of the user's scope; None for all users, and for a new user.
+        """Return the known state of the user's scope, or of all users'; None for a new user.
 
         Raises ConfigurationError if `as_of` lies before the history that is stored.
         """
@@ -325,18 +327,20 @@ class Searches:
                 namespace = context.require_namespace(connection)
                 check_past(fetch_kept_since(connection, namespace), as_of)
                 if user_id is None:
-                    return None
+                    return find_every_scope(connection, plan.tenant_id, plan.namespace)
                 return find_scope_then(connection, plan.tenant_id, plan.namespace, user_id, as_of)
 
             return run_read(self._pool, fetch_past)
-        if user_id is None:
-            return None
-        state = context.scope_states.get(user_id)
+        state = context.scope_states.get(user_id or EVERYONE)
         if state is None:
             state = run_read(
                 self._pool,
-                lambda it: find_scope(it, plan.tenant_id, plan.namespace, user_id),
+                lambda it: (
+                    find_every_scope(it, plan.tenant_id, plan.namespace)
+                    if user_id is None
+                    else find_scope(it, plan.tenant_id, plan.namespace, user_id)
+                ),
             )
             if state is not None:
-                context.scope_states.put(user_id, state)
+                context.scope_states.put(user_id or EVERYONE, state)
         return state

@@ -168,7 +168,7 @@ class Transfer:
         context = self._context
 
         def work(connection: Connection) -> None:
-            claimed = context.claim_namespace(connection, language=header.language)
+            claimed = context.claim_namespace(connection, language=header.language_of_texts)
             namespace = lock_settings(connection, claimed)
             changes, unchanged = plan_import(namespace, header.settings, header.profiles)
             # A memory in use has settings that someone chose: they are replaced only on request.

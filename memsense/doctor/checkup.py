@@ -30,7 +30,7 @@ from memsense.search.recall.run import RecallRequest, query_values, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
 from memsense.search.settings import REMOVED, default_profile, tuned_profile
 from memsense.store.scopes import Namespace, find_namespace, find_tenant
-from memsense.text.scripts import segment_scripts
+from memsense.text.lexemes import ask_lexemes
 
 
 def check_up(
@@ -141,7 +141,7 @@ def _examine_recall(
         granularities=("turn", "session"),
         model_id=scope["model_id"],
         query_vector=scope["embedding"].to_numpy(),
-        terms=segment_scripts(scope["user_text"]),
+        terms=ask_lexemes(scope["user_text"], "en", ()),
         profile=profile,
         top_k=10,
         indexed=Indexed(scope["scope_id"], scope["model_id"], scope["dimension"])

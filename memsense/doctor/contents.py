@@ -6,13 +6,14 @@ from itertools import groupby
 from memsense.db.connection import Connection
 from memsense.db.partitions import list_ending
 from memsense.db.queries import as_sql, fill
-from memsense.db.rows import Named, execute, fetch_all, fetch_one, fetch_value, fetch_values
+from memsense.db.rows import Named, execute, fetch_all, fetch_one
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.draft.chunking import LARGEST_PART
 from memsense.embed.multilingual import INSTALL_LANGUAGES
 from memsense.store import jobs
-from memsense.store.jobs import RECUT
-from memsense.text.scripts import segment_scripts
+from memsense.store.jobs import RECUT, RELEX
+from memsense.store.scopes import LEXEMES_VERSION
+from memsense.text.lexemes import list_lexemes
 from memsense.types import ENGLISH_MODEL
 
 RECUT_FILE = "recut.sql"
@@ -138,45 +139,44 @@ def examine_drift(connection: Connection, _: Expected) -> Iterator[Finding]:
         )
 
 
-def list_configurations(connection: Connection) -> list[str]:
-    """Return the names of the server's text-search configurations."""
-    return fetch_values(connection, "list_configurations", file=FILE)
-
-
 def list_namespaces(connection: Connection) -> list[Named]:
     """Return the namespaces of all tenants, with their models and languages."""
-    values = {"configurations": list_configurations(connection)}
-    return fetch_all(connection, "list_namespaces", values, FILE, of=Named)
+    return fetch_all(connection, "list_namespaces", file=FILE, of=Named)
 
 
 def examine_languages(connection: Connection, _: Expected) -> Iterator[Finding]:
-    """Examine text-search configurations: missing ones, and texts that were indexed with others."""
+    """Examine index entries: those of an earlier version, and those that a write would not make."""
+    for place, group in groupby(
+        _list_former(connection), lambda it: f"{it['tenant']}/{it['namespace']}"
+    ):
+        memories = list(group)
+        waiting = all(memory["has_job"] for memory in memories)
+        yield Finding(
+            severity="info" if waiting else "warning",
+            text=f"{len(memories)} memories of {place} wait to be indexed by language: till then"
+            " their words are found as they were spelt",
+            remedy="run 'memsense worker'"
+            if waiting
+            else "run 'memsense doctor --repair', then 'memsense worker'",
+        )
     for namespace in list_namespaces(connection):
-        place = f"{namespace['tenant']}/{namespace['namespace']}"
-        if not namespace["has_configuration"]:
-            yield Finding(
-                severity="error",
-                text=f"{place} uses text-search configuration {namespace['language']!r},"
-                " which the server lacks",
-                remedy="create it: CREATE TEXT SEARCH CONFIGURATION ...",
-            )
-            continue
         newest = {**namespace, "limit": SAMPLED_CHUNKS}
         sample = fetch_all(connection, "sample_texts", newest, FILE, of=Named)
-        values = {
-            **namespace,
-            "scope_ids": [row["scope_id"] for row in sample],
-            "chunk_ids": [row["chunk_id"] for row in sample],
-            "texts": [segment_scripts(row["text"]) for row in sample],
-        }
-        mismatched = fetch_value(connection, "count_mismatched", values, FILE)
+        mismatched = sum(
+            {*row["lexemes"]} != {*list_lexemes(row["text"], row["language"])} for row in sample
+        )
         if mismatched:
             yield Finding(
                 severity="error",
-                text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of {place} are not"
-                f" indexed by {namespace['language']!r}; questions will miss them",
+                text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of"
+                f" {namespace['tenant']}/{namespace['namespace']} are not indexed by the words of"
+                " their language; questions will miss them",
                 remedy="run 'memsense db reindex'",
             )
+
+
+def _list_former(connection: Connection) -> list[Named]:
+    return fetch_all(connection, "list_former", {"version": LEXEMES_VERSION}, FILE, of=Named)
 
 
 def examine_models(connection: Connection, expected: Expected) -> Iterator[Finding]:
@@ -276,9 +276,17 @@ def repair(connection: Connection) -> list[Finding]:
             "clear_counts",
             "recount_lexemes",
             "recount_chunks",
+            "recount_languages",
         ):
             execute(connection, name, values, RECOUNT)
         text = f"recounted the statistics of {len(scope_ids)} memories"
+        repairs.append(Finding(check="repair", severity="info", text=text))
+    former = [memory for memory in _list_former(connection) if not memory["has_job"]]
+    for memory in former:
+        values = {name: memory[name] for name in ("tenant_id", "scope_id")}
+        execute(connection, "enqueue_memory", {**values, "kind": RELEX}, jobs.FILE)
+    if former:
+        text = f"left the index entries of {len(former)} memories to jobs"
         repairs.append(Finding(check="repair", severity="info", text=text))
     long = [memory for memory in _list_long(connection) if not memory["has_job"]]
     for memory in long:

@@ -6,7 +6,6 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_value, find_one
-from memsense.doctor.contents import list_configurations
 from memsense.doctor.findings import FILE, Finding
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
@@ -31,8 +30,7 @@ def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
     """Return the largest memory, with a text and a vector to try recall with; None if there is
     none.
     """
-    values = {"configurations": list_configurations(connection)}
-    return find_one(connection, "find_largest_scope", values, FILE, of=Named)
+    return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 
 def are_words_indexed(connection: Connection) -> bool:

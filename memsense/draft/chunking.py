@@ -3,6 +3,7 @@
 import hashlib
 import json
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -160,6 +161,7 @@ class Turn:
     source: str | None
     expires_at: datetime | None = None
     project: str | None = None
+    language: str | None = None
 
     @classmethod
     def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
@@ -206,8 +208,12 @@ def build_session_chunks(
 ) -> list[ChunkDraft]:
     """Return session chunks of about LARGEST_SESSION_CHUNK characters over the turns.
 
-    The first one continues `last`, the session's last stored chunk, if there is one.
+    The first one continues `last`, the session's last stored chunk, if there is one. A chunk's
+    language is the most frequent one of its turns.
     """
+    languages: Counter[str | None] = Counter()
+    if last is not None:
+        languages[last.language] = last.last_ordinal - last.ordinal + 1
     chunks: list[ChunkDraft] = []
     current = last
     before: Turn | None = None
@@ -232,8 +238,10 @@ def build_session_chunks(
             and current.project == turn.project
         ):
             ids = set(current.message_ids)
+            languages[turn.language] += 1
             current = replace(
                 current,
+                language=languages.most_common(1)[0][0],
                 last_ordinal=turn.ordinal,
                 session_text=current.session_text + continued,
                 message_ids=(
@@ -246,6 +254,7 @@ def build_session_chunks(
             continue
         if current is not None:
             chunks.append(current)
+        languages = Counter((turn.language,))
         current = ChunkDraft(
             granularity="session",
             session_id=session_id,
@@ -262,6 +271,7 @@ def build_session_chunks(
             content_hash="",
             expires_at=turn.expires_at,
             project=turn.project,
+            language=turn.language,
         )
     if current is not None:
         chunks.append(current)

@@ -30,17 +30,19 @@ from memsense.inputs import (
     Time,
     whole_number,
 )
+from memsense.text.configurations import AUTO
 from memsense.text.secrets import clean
 from memsense.types import Chunk, ChunkDraft, Granularity, JsonValue, MemoryKind, Status
 
-VERSION = 2
+VERSION = 3
 
-READ_VERSIONS = (1, 2)
-"""Version 1 has no settings and no profiles."""
+READ_VERSIONS = (1, 2, 3)
+"""Version 1 has no settings and no profiles, and before version 3 no chunk has a language."""
 
 FORMAT = "memsense"
 """Format of imports in the ledger: exchanges of one import are known to the next one."""
 
+_Code = Annotated[str, Field(pattern="^[a-z]{2,8}$")]
 _Whole = Annotated[int, whole_number(0, 2**31 - 1)]
 _Large = Annotated[int, whole_number(-LARGEST_BIGINT, LARGEST_BIGINT)]
 
@@ -57,6 +59,15 @@ class Header(Input):
     settings: Mapping[str, Any] = {}
     profiles: Mapping[str, Mapping[str, Any]] = {}
     exported_at: Time
+
+    @property
+    def language_of_texts(self) -> str:
+        """Code of the language of all texts, or "auto".
+
+        Before version 3 it is a text-search configuration, English unless someone chose another.
+        """
+        is_former = self.memsense_export < 3  # noqa: PLR2004 (a version)
+        return AUTO if is_former and self.language == "english" else self.language
 
 
 class ExportedUser(Input):
@@ -133,6 +144,7 @@ class ExportedChunk(Input):
     message_ids: Sequence[Id] = ()
     source: Text | None = None
     project: Name | None = None
+    language: _Code | None = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     content_hash: Name
     dedup_window: _Large = 0

@@ -49,7 +49,6 @@ from memsense.store.items import (
     SearchItems,
     VectorModel,
 )
-from memsense.text.scripts import segment_scripts
 
 COLLECTION: Final = "langgraph"
 SWEEP_MINUTES: Final = 5.0
@@ -238,7 +237,7 @@ class MemSenseStore(BaseStore):
                     key=op.key,
                     value=op.value,
                     vectors={field.name: texts[field.text] for field in fields},
-                    words=segment_scripts(" ".join(field.words for field in fields)),
+                    words=" ".join(field.words for field in fields),
                     ttl=None if op.ttl is None else 60 * op.ttl,  # LangGraph counts minutes
                     user_id=labels[place] if place is not None and has_user else None,
                 )
@@ -254,7 +253,7 @@ class MemSenseStore(BaseStore):
                     limit=op.limit,
                     offset=op.offset,
                     vector=queries.get(op.query or ""),
-                    words=segment_scripts(op.query or "") if index else "",
+                    words=(op.query or "") if index else "",
                     distance=index.distance if index else None,
                     refresh=op.refresh_ttl,
                 )

@@ -7,7 +7,7 @@ search is run again.
 
 import re
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,12 +35,17 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import OtherQuestion, RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
-from memsense.store.scopes import KnownScope, choose_introduced
+from memsense.store.scopes import LEXEMES_VERSION, KnownScope, choose_default, choose_introduced
+from memsense.text.configurations import AUTO, list_former_lexemes
 from memsense.text.language import SCRIPTS, detect, read_stop_words
-from memsense.text.scripts import segment_scripts
+from memsense.text.lexemes import ask_lexemes, lexical_query, list_lexemes
 from memsense.types import EmbeddingModel, Granularity
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+EVERYONE = ""
+"""Key of all users together among known scopes; no user has this id."""
 
 
 class KnownScopes:
@@ -81,6 +86,7 @@ class SearchPlan:
     """A request with its tenant, model, profile and time, as its namespace determines them.
 
     `second` is the model for languages that `model` doesn't know, None if there is none.
+    `language` is the one that the namespace says of all its texts, or "auto".
     `unembedded` is the reason why the question is answered without a vector, "" if it has one.
     `recall_timeout` is in seconds, 0 for none.
     """
@@ -92,6 +98,7 @@ class SearchPlan:
     profile: Profile
     asked_at: datetime
     second: EmbeddingModel | None = None
+    language: str = AUTO
     unembedded: str = ""
     recall_timeout: float = 0.0
 
@@ -135,13 +142,13 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
     first, second = plan.model, plan.second
     if first is None or second is None or plan.unembedded:
         return ChosenModels(first)
-    counts = Counter[str](scope_state.languages if scope_state else {})
-    [(usual, _)] = counts.most_common(1) or [("en", 0)]
+    held = scope_state.languages if scope_state else ()
+    usual = choose_default(scope_state) if plan.language == AUTO else plan.language
     language = detect(plan.request.query, usual)
     # A few names and nouns are taken for any language: without more of its function words than of
     # English ones, a question in Latin letters counts as English.
     if language not in SCRIPTS and language != usual and not first.knows(language):
-        words = [word.casefold() for word in _WORD.findall(plan.request.query)]
+        words = _WORD.findall(plan.request.query.casefold())
         own, english = (read_stop_words(code) for code in (language, "en"))
         if sum(map(own.__contains__, words)) <= sum(map(english.__contains__, words)):
             language = "en"
@@ -149,11 +156,11 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
         return ChosenModels(second)
     if scope_state is None:
         return ChosenModels(first, second)
-    others = [code for code in +counts if not first.knows(code)]
+    others = [code for code in held if not first.knows(code)]
     if not others:
         return ChosenModels(first)
     # Where the first model has no text to compare, nothing has to be brought on its scale.
-    return ChosenModels(second) if len(others) == len(+counts) else ChosenModels(first, second)
+    return ChosenModels(second) if len(others) == len(held) else ChosenModels(first, second)
 
 
 def prepare_search(
@@ -217,6 +224,9 @@ def prepare_search(
             with telemetry.embedding(other_embedder.model):
                 other_vectors = [other_embedder.embed_query(window.text) for window in windows]
     other = OtherQuestion(chosen.other, other_vectors) if chosen.other and other_vectors else None
+    terms, query = ask_words(
+        plan, scope_state, question, with_query=profile.lexical_mode == "ts_rank"
+    )
     # HNSW indexes serve the vectors of one memory as it is; everything else is searched exactly.
     indexed = None
     is_indexed = scope_state is not None and scope_state.indexed and request.as_of is None
@@ -234,7 +244,8 @@ def prepare_search(
         query_vector=vectors[0] if vectors else None,
         window_vectors=vectors[1:],
         other=other,
-        terms=segment_scripts(question.search_text),
+        terms=terms,
+        query=query,
         profile=profile,
         top_k=request.top_k,
         sessions=sessions,
@@ -243,7 +254,7 @@ def prepare_search(
         indexed=indexed,
         # Of optional routes no past is kept.
         optional={} if request.as_of else ask_optional(question.text, profile),
-        wording=choose_wording(question, profile),
+        wording=choose_wording(question, profile, scope_state),
         may_have_expired=may_have_expired(plan, scope_state),
         timeout=plan.recall_timeout,
         as_of=request.as_of,
@@ -267,17 +278,70 @@ def analyse(plan: SearchPlan, scope_state: KnownScope | None, text: str = "") ->
         asker=plan.request.user_id,
         introduced=scope_state.introduced if scope_state else (),
         is_asker_known=plan.profile.asker_known,
+        language=plan.language
+        if plan.language != AUTO
+        else detect(text or plan.request.query, choose_default(scope_state)),
     )
 
 
-def choose_wording(question: Question, profile: Profile) -> Wording:
+def ask_words(
+    plan: SearchPlan, scope_state: KnownScope | None, question: Question, *, with_query: bool
+) -> tuple[str, str]:
+    """Return the question's lexemes as a tsvector, and if need be the question as a tsquery."""
+    text, language = question.search_text, question.language
+    languages = scope_state.languages if scope_state else ()
+    terms = ask_lexemes(text, language, languages)
+    query = lexical_query(text, language, languages) if with_query else ""
+    if scope_state is None or scope_state.lexemes_version >= LEXEMES_VERSION:
+        return terms, query
+    # A memory whose index is being made anew has entries of both versions. A word that they spell
+    # alike, as most of English, is one word; others count as two.
+    former = [
+        f"'{lexeme}'"
+        for lexeme in list_former_lexemes(text, "en" if plan.language == AUTO else plan.language)
+    ]
+    number = terms.count("':")
+    added = [
+        f"{lexeme}:{number + at}"
+        for at, lexeme in enumerate(former, 1)
+        if f"{lexeme}:" not in terms
+    ]
+    if with_query and former:
+        query = f"({query}) | ({' & '.join(former)})" if query else " & ".join(former)
+    return " ".join([terms, *added]), query
+
+
+def choose_wording(
+    question: Question, profile: Profile, scope_state: KnownScope | None = None
+) -> Wording:
     """Return the texts to look for word for word, as far as the profile gives them weight."""
+    required = question.quoted if profile.quoted == "must" else ()
     return Wording(
+        required_lexemes=list_required(required, question.language, scope_state),
         phrase=find_phrase(question.text) if profile.phrase_boost else "",
         quoted=question.quoted if profile.quoted == "should" and profile.quoted_boost else (),
-        required=question.quoted if profile.quoted == "must" else (),
+        required=required,
         identifiers=question.identifiers if profile.identifier_boost else (),
     )
+
+
+def list_required(
+    texts: Sequence[str], language: str, scope_state: KnownScope | None
+) -> Sequence[str]:
+    """Return lexemes that a memory has of each text that holds these texts word for word.
+
+    The index finds the few texts with all of them. Words that languages of the memory stem
+    differently, or leave out, are none, and without its languages nothing is.
+    """
+    if scope_state is None or scope_state.lexemes_version < LEXEMES_VERSION:
+        return ()
+    # A text may spell a word in other capitals, and add a sign and more letters to it.
+    words = [word for text in texts for word in _WORD.findall(text.casefold())]
+    lexemes: list[str] = []
+    for word in words:
+        each = [list_lexemes(word, it) for it in {language, *scope_state.languages}]
+        lexemes += [it for it in each[0] if all(it in others for others in each)]
+    return list(dict.fromkeys(lexemes))
 
 
 def may_have_expired(plan: SearchPlan, scope_state: KnownScope | None) -> bool:
@@ -303,11 +367,17 @@ def returns_sessions(plan: SearchPlan, state: RecallState) -> bool:
 
 def update_scope(scope_state: KnownScope, state: RecallState) -> KnownScope:
     """Return what is known of the scope after a recall."""
+    if not scope_state.scope_id:
+        # Of all users, a search knows no more than the languages.
+        return replace(
+            scope_state, languages=state.languages, lexemes_version=state.lexemes_version
+        )
     return replace(
         scope_state,
         speakers=state.speakers,
         introduced=choose_introduced(state.introduced),
         languages=state.languages,
+        lexemes_version=state.lexemes_version,
         indexed=state.indexed,
         has_sessions=bool(state.counts.get("session")),
         has_lapsed=state.has_expired,
@@ -320,6 +390,7 @@ def has_same_plan(plan: SearchPlan, before: KnownScope, after: KnownScope) -> bo
         # Leaving out what has expired costs time and changes nothing if nothing has.
         may_have_expired(plan, before) >= after.has_lapsed
         and may_return_sessions(plan, before) == may_return_sessions(plan, after)
+        and before.languages == after.languages
+        and before.lexemes_version == after.lexemes_version
         and analyse(plan, before) == analyse(plan, after)
-        and choose_models(plan, before) == choose_models(plan, after)
     )

@@ -5,7 +5,7 @@ any, ErasureError names the tables and nothing is erased. Only a receipt remains
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
@@ -35,6 +35,8 @@ from memsense.store import calls, rows, writes
 from memsense.store.past import scrub_past
 from memsense.store.scopes import Follower, Namespace, Scope, lock_scope
 from memsense.store.sessions import unmark_session
+from memsense.text.configurations import AUTO, list_former_lexemes
+from memsense.text.lexemes import list_lexemes
 
 FILE = "erase.sql"
 ITEMS_FILE = "items.sql"
@@ -349,7 +351,8 @@ def _find_chunks(connection: Connection, scope: Scope, target: Target) -> list[_
 
 def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -> Counter[str]:
     """Delete the chunks, all that is made of them, and the traces that mention them."""
-    values = {**values, "language": scope.language}
+    retired = fetch_all(connection, "fetch_retired_texts", values, FILE)
+    values = {**values, "retired_lexemes": _list_retired(retired, scope)}
     chunk_rows = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
     counts = Counter(dict(fetch_all(connection, chunk_rows, values)))
     vocabulary = _count_all("count_of_scope", VOCABULARY)
@@ -364,6 +367,17 @@ def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -
     counts["events"] += execute(connection, "delete_lost_events", values, FILE)
     before.subtract(dict(fetch_all(connection, vocabulary, values)))
     return counts + before
+
+
+def _list_retired(texts: Iterable[tuple[str, str | None]], scope: Scope) -> list[str]:
+    """Return the lexemes that questions may have asked for of texts that are in no index."""
+    lexemes: set[str] = set()
+    for text, language in texts:
+        lexemes.update(list_lexemes(text, language or scope.last_language))
+        if language is None:
+            former = "en" if scope.language == AUTO else scope.language
+            lexemes.update(list_former_lexemes(text, former))
+    return sorted(lexemes)
 
 
 def _mend(

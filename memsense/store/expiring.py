@@ -98,6 +98,6 @@ def date_stored(
     fetch_all(connection, "lock_scopes_of_namespace", values, FILE)
     scope_ids: list[int] = fetch_values(connection, "date_stored", values, FILE)
     for scope_id in sorted(set(scope_ids)):
-        scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id, language=namespace.language)
+        scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id)
         schedule_sweep(connection, scope)
     return len(scope_ids)

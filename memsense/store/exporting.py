@@ -60,6 +60,7 @@ class _Row:
     source: str | None
     metadata: Mapping[str, Any]
     project: str | None
+    language: str | None
     content_hash: str
     dedup_window: int
     expires_at: datetime | None

@@ -232,7 +232,7 @@ def _settle_all(connection: Connection, namespace: Namespace, scope_id: int) -> 
     """Settle all vectors that are fresh now, a transaction a batch; return whether there were
     any.
     """
-    scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id, language=namespace.language)
+    scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id)
     batches = range(0, count_fresh(connection, scope), SETTLED_AT_ONCE)
     return sum(settle_vectors(connection, scope) for _ in batches) > 0
 

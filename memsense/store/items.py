@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from pgvector import HalfVector
@@ -19,6 +20,9 @@ from memsense.db.rows import (
     find_value,
 )
 from memsense.store.scopes import Namespace, claim_model
+from memsense.text.configurations import AUTO, list_former_lexemes
+from memsense.text.language import detect
+from memsense.text.lexemes import index_lexemes, list_lexemes
 
 FILE = "items.sql"
 
@@ -140,13 +144,28 @@ class Collection:
     model: VectorModel | None = None
     omit_expired: bool = False
 
+    def detect(self, text: str) -> str:
+        """Return the language of a text: the namespace's, or its own."""
+        language = self.namespace.language
+        return detect(text, "en") if language == AUTO else language
+
+    def list_asked(self, text: str) -> list[str]:
+        """Return the lexemes of a question, which any item may have."""
+        # Items keep no language, and those of before were indexed by PostgreSQL: a word is asked
+        # for as English as well.
+        language = self.detect(text)
+        asked = [list_lexemes(text, language), list_lexemes(text, "en")]
+        asked.append(
+            list_former_lexemes(text, "en" if self.namespace.language == AUTO else language)
+        )
+        return list(dict.fromkeys(chain.from_iterable(asked)))
+
     def values(self) -> dict[str, Any]:
         """Return the parameters that every statement of this module takes."""
         return {
             "tenant_id": self.namespace.tenant_id,
             "namespace_id": self.namespace.namespace_id,
             "collection": self.name,
-            "language": self.namespace.language,
             "omit_expired": self.omit_expired,
         }
 
@@ -180,7 +199,7 @@ def search_items(connection: Connection, collection: Collection, search: SearchI
         "vector": None if search.vector is None else HalfVector(list(search.vector)),
         "model_id": _find_model(connection, collection) if search.vector is not None else None,
         "distance": search.distance if has_question else None,
-        "asked": search.words,
+        "asked": collection.list_asked(search.words),
         "rrf_k": RRF_K,
     }
     items: list[Item] = []
@@ -243,7 +262,9 @@ def put_items(connection: Connection, collection: Collection, puts: Sequence[Put
             **_place(item.path, item.key),
             "place": place,
             "value": item.value,
-            "words": item.words,
+            "words": index_lexemes(item.words, collection.detect(item.words))
+            if item.words is not None
+            else None,
             "user_id": item.user_id,
             "session_id": item.session_id,
             "ttl": item.ttl,

@@ -32,6 +32,9 @@ INDEX = "index"
 SETTLE = "settle"
 """The kind of job that adds a memory's fresh vectors to its HNSW indexes."""
 
+RELEX = "relex"
+"""The kind of job that makes a memory's index entries of an earlier version again."""
+
 RECUT = "recut"
 """The kind of job that cuts a memory's exchanges into parts of today's length."""
 

@@ -133,8 +133,10 @@ def restore(
     scope = place.scope
     for chunk_id, draft in drafts:
         keep_past(connection, scope, [chunk_id])
-        terms = {**writes.index_terms(draft), "language": scope.language, "chunk_id": chunk_id}
-        execute(connection, "reactivate", {**place.scope.key, **terms})
+        [named] = writes.name_languages(scope, [draft])
+        terms = writes.index_terms(named, named.language or "")
+        values = {**scope.key, **terms, "language": named.language, "chunk_id": chunk_id}
+        execute(connection, "reactivate", values)
         writes.count_statistics(connection, scope, [chunk_id], sign=1)
         for follower in scope.followers:
             follower.chunks_restored(connection, scope, [chunk_id])

@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
-from memsense.db.rows import fetch_all, fetch_values
+from memsense.db.rows import fetch_all
 from memsense.store.conditions import SCOPES, is_shown, join_conditions, join_expiry
 from memsense.store.past import chunks_as_past
 from memsense.store.reads import read_chunk, shown_columns, withhold_forgotten
-from memsense.store.scopes import Namespace
+from memsense.store.scopes import Namespace, find_every_scope
+from memsense.text.lexemes import list_lexemes
 from memsense.types import Chunk, DayCount, Granularity, SessionSummary, Status
 
 FILE = "listing.sql"
@@ -175,6 +176,11 @@ def count_by_day(connection: Connection, namespace: Namespace, since: datetime) 
 def list_matching_words(
     connection: Connection, namespace: Namespace, words: Sequence[str], lexemes: Sequence[str]
 ) -> set[str]:
-    """Return the words that have one of the lexemes in the namespace's language."""
-    values = {"words": list(words), "lexemes": list(lexemes), "language": namespace.language}
-    return set(fetch_values(connection, "list_matching_words", values, FILE))
+    """Return the words that have one of the lexemes in a language of the namespace's memories."""
+    languages = find_every_scope(connection, namespace.tenant_id, namespace.name).languages
+    wanted = set(lexemes)
+    return {
+        word
+        for word in words
+        if any(not wanted.isdisjoint(list_lexemes(word, language)) for language in languages)
+    }

@@ -168,7 +168,6 @@ def fill_model(
         scope = Scope(
             tenant_id=namespace.tenant_id,
             scope_id=scope_id,
-            language=namespace.language,
             models=[model],
         )
         last = 0

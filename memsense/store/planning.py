@@ -145,7 +145,6 @@ def select_missing(
     scope = Scope(
         tenant_id=namespace.tenant_id,
         scope_id=memory.scope_id,
-        language=memory.language,
     )
     plan = _plan_by_ledger(connection, scope, draft)
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])

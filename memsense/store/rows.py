@@ -9,7 +9,7 @@ from memsense.db.rows import execute, fetch_all
 from memsense.draft.chunking import Link, Turn
 from memsense.store.past import keep_past
 from memsense.store.scopes import Scope
-from memsense.text.scripts import segment_scripts
+from memsense.text.lexemes import index_lexemes
 from memsense.types import ChunkDraft
 
 
@@ -49,6 +49,7 @@ def read_turns(database_rows: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
                 message_ids=tuple(row[10]),
                 source=row[11],
                 project=row[14],
+                language=row[15],
             ),
             Link(row[12], row[13]),
         )
@@ -81,24 +82,26 @@ def read_session_chunks(
                 content_hash=row[11],
                 expires_at=row[12],
                 project=row[13],
+                language=row[14],
             ),
         )
         for row in fetch_all(connection, "fetch_session_chunks", values)
     ]
 
 
-def relink(connection: Connection, scope: Scope, chunk_id: int, link: Link) -> None:
-    """Store what a turn repeats of its neighbours."""
+def relink(
+    connection: Connection, scope: Scope, chunk_id: int, link: Link, language: str | None
+) -> None:
+    """Store what a turn in this language repeats of its neighbours."""
     keep_past(connection, scope, [chunk_id])
     execute(
         connection,
         "relink_turn",
         {
             **scope.key,
-            "language": scope.language,
             "chunk_id": chunk_id,
             "next_user_text": link.next_user_text,
             "context": link.context,
-            "context_terms": segment_scripts(link.context),
+            "context_terms": index_lexemes(link.context, language or scope.last_language),
         },
     )

@@ -21,8 +21,12 @@ from memsense.db.rows import (
 from memsense.db.seals import sign_tenant
 from memsense.db.session import TenantConnection
 from memsense.draft.expiry import NO_TTL, TtlRules
-from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memsense.errors import ModelMismatchError, NotFoundError
+from memsense.text.configurations import AUTO, read_language
 from memsense.types import ENGLISH_MODEL, ChunkDraft, EmbeddingModel, JsonValue
+
+LEXEMES_VERSION = 2
+"""Version of index entries that are made in Python; PostgreSQL made those of version 1."""
 
 MOST_INTRODUCED = 3
 """Number of names that a user may have."""
@@ -90,6 +94,8 @@ class Quota:
 class Scope:
     """One user's memory: the key of every statement of a write, and what a write must know of it.
 
+    `language` is the code of all its texts' language, or "auto": then `last_language`, that of the
+    last exchange, is the one of texts that are too short to show theirs.
     `models` are those that a write makes vectors of, the one that searches use first. It is empty
     as long as the dimension of the vectors is unknown; then none are made. `ttl` has the rules by
     which new chunks expire. With `history`, a chunk is stored as it was before it changes. `quota`
@@ -99,7 +105,8 @@ class Scope:
 
     tenant_id: int
     scope_id: int
-    language: str
+    language: str = AUTO
+    last_language: str = "en"
     models: Sequence[EmbeddingModel] = ()
     followers: Sequence["Follower"] = ()
     ttl: TtlRules = NO_TTL
@@ -158,7 +165,7 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
         tenant_id=tenant_id,
         namespace_id=namespace_id,
         name=name,
-        language=language,
+        language=_read_stored(language),
         model_id=model_id,
         model=model,
         dimension=dimension,
@@ -250,8 +257,8 @@ def _make_namespace(
     connection: Connection, tenant_id: int, name: str, language: str, model_id: int | None
 ) -> Namespace:
     """Create the namespace, unless another transaction was quicker, and return it."""
-    check_language(connection, language)
-    values = {"tenant_id": tenant_id, "name": name, "language": language, "model_id": model_id}
+    code = read_language(language)
+    values = {"tenant_id": tenant_id, "name": name, "language": code, "model_id": model_id}
     execute(connection, "ensure_namespace", values)
     return fetch_namespace(connection, tenant_id, name)
 
@@ -269,8 +276,8 @@ def open_namespace(
     """Return the namespace, created with this language and model by its first write.
 
     A new namespace also gets the `second` model, for the languages that the first doesn't know. If
-    the dimension is unknown (None), it has no model yet. Raises InvalidInputError for a language
-    that the server has no text-search configuration for.
+    the dimension is unknown (None), it has no model yet. Raises InvalidInputError for an unknown
+    language.
     """
     tenant_id = claim_tenant(connection, tenant)
     namespace = find_namespace(connection, tenant_id, name)
@@ -316,14 +323,9 @@ def keep_both(
         execute(connection, "keep_model", {**namespace.key, **row}, "models.sql")
 
 
-def check_language(connection: Connection, language: str) -> None:
-    """Raise InvalidInputError unless the server has a text-search configuration of that name."""
-    if find_one(connection, "find_language", {"language": language}) is None:
-        names: list[str] = fetch_values(connection, "list_languages")
-        raise InvalidInputError(
-            f"the server has no text-search configuration {language!r};"
-            f" there are {', '.join(names)}"
-        )
+def _read_stored(language: str) -> str:
+    """Return a stored language; "auto" for a configuration that someone had made."""
+    return language if len(language) == 2 else AUTO  # noqa: PLR2004 (a code)
 
 
 def check_model(namespace: Namespace, model: str, dimension: int | None) -> None:
@@ -363,8 +365,9 @@ def _locked_scope(
     """Return the scope with the namespace's language, models and settings as they are now."""
     # Read again under the lock, for they change while a writer waits for it: re-indexing takes all
     # scopes' locks, and a new model is filled in under each scope's.
-    key = namespace.key
-    language, model_id, now, other_ids, settings = fetch_one(connection, "fetch_writing", key)
+    key = {**namespace.key, "scope_id": scope_id}
+    row = fetch_one(connection, "fetch_writing", key)
+    language, last_language, model_id, now, other_ids, settings = row
     model_ids = [model.model_id for model in namespace.models]
     if (model_ids[0] if model_ids else None) != model_id or {model_id, *other_ids} - {None} != set(
         model_ids
@@ -373,7 +376,8 @@ def _locked_scope(
     return Scope(
         tenant_id=namespace.tenant_id,
         scope_id=scope_id,
-        language=language,
+        language=_read_stored(language),
+        last_language=last_language or "en",
         models=namespace.models,
         followers=followers,
         ttl=TtlRules.read(settings.get("ttl")),
@@ -390,18 +394,19 @@ class KnownScope:
     """The facts of a user's memory that a search needs before it runs the recall query.
 
     Recall returns the same facts, so that an outdated copy is noticed. `introduced` are the names
-    that the user has given herself, at most three, the most frequent first. `languages` counts its
-    exchanges by language. `has_lapsed` (something
-    has expired and is not swept yet) is known from recall alone.
+    that the user has given herself, at most three, the most frequent first. `languages` are codes
+    of the memory's texts, the most frequent first. Some of its index entries may be of an earlier
+    `lexemes_version`. `has_lapsed` (something has expired and is not swept yet) is known from
+    recall alone. Of all users together, `scope_id` is 0, and only languages and version are known.
     """
 
     scope_id: int
     speakers: tuple[str, ...]
     introduced: tuple[str, ...]
     indexed: bool
-    language: str
     has_sessions: bool
-    languages: Mapping[str, int]
+    languages: tuple[str, ...] = ()
+    lexemes_version: int = LEXEMES_VERSION
     has_lapsed: bool = False
 
 
@@ -416,16 +421,37 @@ def find_scope(
 
 def read_known(row: Sequence[Any]) -> KnownScope:
     """Return the memory of a row of find_scope, as it is or as it was at a moment."""
-    scope_id, speakers, introduced, indexed, language, has_sessions, languages = row
+    scope_id, speakers, introduced, indexed, has_sessions, languages, lexemes_version = row
     return KnownScope(
         scope_id=scope_id,
         speakers=tuple(speakers),
         introduced=choose_introduced(introduced),
         indexed=indexed,
-        language=language,
         has_sessions=has_sessions,
-        languages=languages,
+        languages=tuple(languages),
+        lexemes_version=lexemes_version,
     )
+
+
+def find_every_scope(connection: Connection, tenant_id: int, namespace: str) -> KnownScope:
+    """Return what a search must know of the memories of all users together."""
+    key = {"tenant_id": tenant_id, "namespace": namespace}
+    languages, lexemes_version = fetch_one(connection, "find_every_scope", key)
+    return KnownScope(
+        scope_id=0,
+        speakers=(),
+        introduced=(),
+        indexed=False,
+        has_sessions=True,
+        languages=tuple(languages),
+        lexemes_version=lexemes_version or LEXEMES_VERSION,
+        has_lapsed=True,
+    )
+
+
+def choose_default(scope_state: KnownScope | None) -> str:
+    """Return the language of a text that is too short to show one, where a namespace says none."""
+    return scope_state.languages[0] if scope_state and scope_state.languages else "en"
 
 
 def choose_introduced(names: Sequence[str]) -> tuple[str, ...]:

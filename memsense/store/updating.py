@@ -182,7 +182,9 @@ def draft_whole(
     """
     key = {**scope.key, "chunk_id": parts[0].chunk_id}
     content_hash, dedup_window = fetch_one(connection, "fetch_identity", key, FILE)
-    whole = replace(like, user_text=texts.user_text, assistant_text=texts.assistant_text)
+    whole = replace(
+        like, user_text=texts.user_text, assistant_text=texts.assistant_text, language=None
+    )
     return whole.as_draft(content_hash=content_hash, dedup_window=dedup_window)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, Protocol
 
 from psycopg.types.json import Jsonb
@@ -27,8 +28,10 @@ from memsense.store.supersession import unlink_statements
 from memsense.store.tokens import delete_tokens
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
+from memsense.text.configurations import AUTO
 from memsense.text.identifiers import as_lexemes, index_identifiers
-from memsense.text.scripts import segment_scripts
+from memsense.text.language import READ, detect
+from memsense.text.lexemes import index_lexemes
 from memsense.types import (
     ChunkDraft,
     ExchangeDraft,
@@ -107,7 +110,7 @@ def _append(
     values = {**scope.key, "session_id": draft.session_id}
     first: int = fetch_value(connection, "next_ordinal", values)
     placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
-    turns = [chunk for exchange in placed for chunk in exchange.chunks]
+    turns = name_languages(scope, [chunk for exchange in placed for chunk in exchange.chunks])
     if draft.mode == "session":
         chunk_ids = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
     else:
@@ -148,7 +151,7 @@ def append_turns(
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
     # The turn before the new ones now has a next-user text, and a context on both sides.
     if last_id is not None:
-        rows.relink(connection, scope, last_id, links[len(before) - 1])
+        rows.relink(connection, scope, last_id, links[len(before) - 1], before[-1].turn.language)
     return chunk_ids
 
 
@@ -165,6 +168,7 @@ def insert_chunks(
     An `event` becomes the next one of each chunk's history, with its `detail`.
     """
     drafts_as_json: list[dict[str, Any]] = []
+    drafts = name_languages(scope, drafts)
     for position, draft in enumerate(drafts):
         fields = {name: getattr(draft, name) for name in ChunkDraft.__slots__}
         for name in ("occurred_at", "expires_at"):
@@ -173,8 +177,10 @@ def insert_chunks(
         fields["message_ids"] = list(draft.message_ids)
         fields["facet_spans"] = [dict(span) for span in draft.facet_spans]
         fields["metadata"] = dict(draft.metadata)
-        drafts_as_json.append({"position": position, **fields, **index_terms(draft)})
-    values = {**scope.key, "language": scope.language, "drafts": Jsonb(drafts_as_json)}
+        drafts_as_json.append(
+            {"position": position, **fields, **index_terms(draft, draft.language or "")}
+        )
+    values = {**scope.key, "drafts": Jsonb(drafts_as_json)}
     keep_retired(connection, scope, drafts)
     # By place, since the statement returns the chunks in no order, and the id of a chunk that stood
     # at the place before.
@@ -184,7 +190,8 @@ def insert_chunks(
     }
     chunk_ids = [ids[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
     counted = {**scope.key, "chunk_ids": chunk_ids, "sign": 1, **_event(event, detail)}
-    names = ["count_lexemes", "count_chunks", *(["insert_events"] if event else [])]
+    names = ["count_lexemes", "count_chunks", "count_languages"]
+    names += ["insert_events"] if event else []
     execute_together(connection, names, counted)
     if any(draft.expires_at for draft in drafts):
         schedule_sweep(connection, scope)
@@ -213,15 +220,40 @@ class IndexedTexts(Protocol):
     def context(self) -> str: ...  # noqa: D102
 
 
-def index_terms(texts: IndexedTexts) -> dict[str, str | list[str]]:
-    """Return the terms of each field of the text index; identifiers are lexemes already."""
+def name_languages(scope: Scope, drafts: Sequence[ChunkDraft]) -> list[ChunkDraft]:
+    """Return the drafts with the language of each exchange, which all of its parts have."""
+    language = scope.last_language
+    named: list[ChunkDraft] = []
+    for _, group in groupby(drafts, key=lambda it: (it.session_id, it.granularity, it.ordinal)):
+        parts = list(group)
+        language = find_language(scope, parts[0], language)
+        named += [replace(part, language=language) for part in parts]
+    return named
+
+
+def find_language(scope: Scope, first: ChunkDraft, default: str) -> str:
+    """Return the language of an exchange by the beginnings of both sides of its first part.
+
+    A text that is too short to show its language has the `default`.
+    """
+    if scope.language != AUTO:
+        return scope.language
+    if first.language is not None:
+        return first.language
+    user_text, assistant_text = first.user_text or first.session_text, first.assistant_text
+    room = max(READ // 2, READ - len(assistant_text))
+    return detect(f"{user_text[:room]}\n{assistant_text}", default)
+
+
+def index_terms(texts: IndexedTexts, language: str) -> dict[str, str | list[str]]:
+    """Return the lexemes of each field of the text index, as literals of a tsvector."""
     own = (texts.session_text or texts.user_text, texts.assistant_text, *texts.tags)
     return {
         "identifiers": as_lexemes(index_identifiers("\n".join(own))),
-        "user_terms": segment_scripts(texts.session_text or texts.user_text),
-        "assistant_terms": segment_scripts(texts.assistant_text),
-        "tag_terms": segment_scripts(" ".join((texts.task_tag or "", *texts.tags))),
-        "context_terms": segment_scripts(texts.context),
+        "user_terms": index_lexemes(texts.session_text or texts.user_text, language),
+        "assistant_terms": index_lexemes(texts.assistant_text, language),
+        "tag_terms": index_lexemes(" ".join((texts.task_tag or "", *texts.tags)), language),
+        "context_terms": index_lexemes(texts.context, language),
     }
 
 
@@ -230,7 +262,8 @@ def count_statistics(
 ) -> None:
     """Add chunks to the scope's statistics (sign 1), or subtract them (-1) before they change."""
     values = {**scope.key, "chunk_ids": list(chunk_ids), "sign": sign}
-    names = ["count_lexemes", "count_chunks", *(["drop_unused_lexemes"] if sign < 0 else [])]
+    names = ["count_lexemes", "count_chunks", "count_languages"]
+    names += ["drop_unused_lexemes"] if sign < 0 else []
     execute_together(connection, names, values)
 
 
@@ -412,7 +445,7 @@ def _rebuild_from_draft(
             {**plan.unchanged, **plan.replacing}.items(), key=lambda item: item[0]
         )
         if ordinal not in inactive
-        for chunk in _place(exchange, ordinal).chunks
+        for chunk in name_languages(scope, _place(exchange, ordinal).chunks)
     ]
     leftover = _rebuild(connection, scope, draft.session_id, turns, embed)
     delete_chunks(connection, scope, set(leftover))
@@ -479,7 +512,7 @@ def relink_session(connection: Connection, scope: Scope, session_id: str) -> Non
     links = link_turns([item.turn for item in turns])
     for item, link in zip(turns, links, strict=True):
         if link != item.link:
-            rows.relink(connection, scope, item.chunk_id, link)
+            rows.relink(connection, scope, item.chunk_id, link, item.turn.language)
     chunk_ids = [item.chunk_id for item in turns]
     values = {
         **scope.key,

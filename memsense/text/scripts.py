@@ -1,8 +1,7 @@
-"""Scripts that PostgreSQL's text-search parser leaves whole, cut into pairs of characters."""
+"""Scripts that are written without blanks, and one form of Unicode for all widths."""
 
 import re
 import unicodedata
-from itertools import pairwise
 
 HAN_AND_KANA = (
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
@@ -18,19 +17,6 @@ MOST_MARKS = 30
 (UAX #15)."""
 
 _RUN = re.compile("|".join(f"[{script}]+" for script in (HAN_AND_KANA, THAI, LAO, KHMER, MYANMAR)))
-
-
-def segment_scripts(text: str) -> str:
-    """Return the text with Chinese, Japanese, Thai, Lao, Khmer and Burmese cut into pairs.
-
-        segment_scripts("我在東京 with Ann")  # "我在 在東 東京 with Ann"
-
-    These scripts put no blanks between words, so PostgreSQL's parser takes a sentence for one
-    word. Overlapping pairs make its parts findable; documents and questions must both be cut. A
-    character is a letter with its marks; one without neighbours stays alone. Widths are unified
-    (NFKC) within what is cut. Everything else, Korean included, is returned as it is.
-    """
-    return _RUN.sub(_spaced_pairs, text)
 
 
 def unify_forms(text: str) -> str:
@@ -49,19 +35,3 @@ def unify_forms(text: str) -> str:
 def is_unspaced(text: str) -> bool:
     """Return whether the text has a character of a script that is written without blanks."""
     return _RUN.search(text) is not None
-
-
-def _spaced_pairs(run: re.Match[str]) -> str:
-    # A character is a letter with the marks that follow it.
-    text = unify_forms(run[0])
-    starts = [i for i, p in enumerate(text) if not i or unicodedata.category(p)[0] != "M"]
-    characters = [text[start:end] for start, end in pairwise([*starts, len(text)])]
-    pairs = [first + second for first, second in pairwise(characters)] or characters
-    # Blanks around the run, where it touches other words, but none next to blanks of the text.
-    before = run.string[max(run.start() - 1, 0) : run.start()]
-    after = run.string[run.end() : run.end() + 1]
-    return _gap(before) + " ".join(pairs) + _gap(after)
-
-
-def _gap(neighbour: str) -> str:
-    return " " if neighbour and not neighbour.isspace() else ""

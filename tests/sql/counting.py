@@ -5,6 +5,8 @@ from typing import Any
 
 import psycopg
 
+from memsense.text.lexemes import index_lexemes
+
 FIELDS: tuple[str, ...] = ("user_length", "assistant_length", "tag_length", "context_length")
 
 Statistics = dict[tuple[int, str], dict[str, int]]
@@ -38,22 +40,28 @@ def recount(conn: psycopg.Connection[Any]) -> tuple[Statistics, Frequencies]:
     frequencies: Counter[tuple[int, str, str]] = Counter()
     rows = conn.execute(
         "SELECT scope_id, granularity, session_text || user_text, assistant_text,"
-        " concat_ws(' ', task_tag, array_to_string(tags, ' ')), context"
+        " concat_ws(' ', task_tag, array_to_string(tags, ' ')), context, language,"
+        " ARRAY[user_length, assistant_length, tag_length, context_length],"
+        " tsvector_to_array(ts_filter(tsv, '{a,b,c}'))"
         " FROM memsense.chunks WHERE status = 'active'"
     ).fetchall()
-    for scope, granularity, *texts in rows:
+    for scope, granularity, *texts, language, lengths, lexemes in rows:
         counts = statistics.setdefault((scope, granularity), Counter())
         counts["chunk_count"] += 1
+        if language is None:  # an entry of version 1
+            counts.update(dict(zip(FIELDS, lengths, strict=True)))
+            frequencies.update((scope, granularity, lexeme) for lexeme in lexemes)
+            continue
         own: set[str] = set()
         for field, text in zip(FIELDS, texts, strict=True):
-            positions = dict(
+            places: dict[str, list[int]] = dict(
                 conn.execute(
-                    "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('english', %s))",
-                    [text],
+                    "SELECT lexeme, positions FROM unnest(%s::tsvector)",
+                    [index_lexemes(text, language)],
                 ).fetchall()
             )
-            counts[field] += sum(positions.values())
-            own |= set(positions) if field != "context_length" else set()
+            counts[field] += len({place for found in places.values() for place in found})
+            own |= set(places) if field != "context_length" else set()
         frequencies.update((scope, granularity, lexeme) for lexeme in own)
     full = {
         key: {name: counts[name] for name in ("chunk_count", *FIELDS)}

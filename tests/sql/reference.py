@@ -13,6 +13,7 @@ import psycopg
 from embedders import HashingEmbedder
 
 from memsense.search.profiles import Profile, Route
+from memsense.text.lexemes import index_lexemes
 
 FIELDS = ("user", "assistant", "tag", "context")
 
@@ -86,9 +87,10 @@ def _document(
 
 
 def lexemes_of(conn: psycopg.Connection[Any], text: str) -> Counter[str]:
-    """Count each lexeme of a text with PostgreSQL's own parser."""
+    """Count each lexeme of an English text."""
     rows = conn.execute(
-        "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('english', %s))", [text]
+        "SELECT lexeme, cardinality(positions) FROM unnest(%s::tsvector)",
+        [index_lexemes(text, "en")],
     ).fetchall()
     return Counter(dict(rows))
 

@@ -24,7 +24,7 @@ from memsense.search.question import NO_WORDING, Wording, analyse_question
 from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.run import RecallRequest, run_recall, shape_of
 from memsense.search.recall.statement import recall_text
-from memsense.text.scripts import segment_scripts
+from memsense.text.lexemes import ask_lexemes
 
 OpenMemory = Callable[..., MemSense]
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -79,7 +79,7 @@ def ask(question: str, profile: Profile, wording: Wording = NO_WORDING) -> Recal
         granularities=("turn", "session"),
         model_id=1,
         query_vector=HashingEmbedder().embed_query(question),
-        terms=segment_scripts(question),
+        terms=ask_lexemes(question, "en", ()),
         profile=profile,
         top_k=8,
         wording=wording,

@@ -21,6 +21,7 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, run_recall, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
 from memsense.search.request import Filters
+from memsense.text.lexemes import ask_lexemes
 
 OpenMemory = Callable[..., MemSense]
 
@@ -60,7 +61,7 @@ def ask(
         namespace="default",
         granularities=("turn", "session"),
         model_id=1,
-        terms=question,
+        terms=ask_lexemes(question, "en", ()),
         profile=profile,
         top_k=50,
         optional=ask_optional(question, profile),

@@ -27,6 +27,7 @@ from memsense.store.indexes import (
     should_index,
 )
 from memsense.store.scopes import KnownScope, Namespace, find_namespace, find_scope, find_tenant
+from memsense.text.lexemes import ask_lexemes
 
 WORDS = (
     "lisbon",
@@ -111,7 +112,7 @@ def request(
         granularities=("turn", "session"),
         model_id=namespace.model_id,
         query_vector=HashingEmbedder().embed_query("the lisbon train"),
-        terms="the lisbon train",
+        terms=ask_lexemes("the lisbon train", "en", ()),
         window_vectors=[HashingEmbedder().embed_query(text) for text in windows],
         profile=profile,
         top_k=8,

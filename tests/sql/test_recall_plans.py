@@ -16,17 +16,21 @@ from plans import Node, explain_recall, rows_read, walk
 from psycopg import sql
 
 from memsense import MemSense, Profile
+from memsense.config import Settings
 from memsense.db import Pool
 from memsense.draft.drafting import Annotations
 from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
 from memsense.search.recall.run import RecallRequest
 from memsense.search.request import Filters
+from memsense.text.lexemes import ask_lexemes, lexical_query
 
 pytestmark = pytest.mark.one_server("its coordinator's plan does not show how a node runs its part")
 
 USERS = 12
 EXCHANGES = 300
-VOCABULARY = [f"word{n}" for n in range(2000)]
+SPELT = str.maketrans("0123456789", "bdfgkmprtv")
+VOCABULARY = [f"word{n}".translate(SPELT) for n in range(2000)]
+WORDS = (VOCABULARY[3], VOCABULARY[40], VOCABULARY[700])
 FACETS = {"personal_info": "lives in Lisbon", "preferences": "likes tea", "events": "went to Porto"}
 EVERY_ROUTE = PROFILES["memsense"].override(name="all", lexical_mode="bm25f", list_depth=25)
 
@@ -89,7 +93,7 @@ def write_corpus(url: str, folder: Path) -> None:
         for role in ("user", "assistant")
     ]
     (folder / "log.jsonl").write_text("\n".join(lines))
-    with MemSense.open(url, embedder=HashingEmbedder()) as memory:
+    with MemSense.open(url, embedder=HashingEmbedder(), settings=Settings(language="en")) as memory:
         facets = Annotations(facets=FACETS)
         memory.ingest(folder / "log.jsonl", user_id="user0", mode="turn", annotations=facets)
     with psycopg.connect(url, autocommit=True) as conn:
@@ -134,7 +138,7 @@ def corpus(corpus_url: str) -> Generator[psycopg.Connection]:
 
 
 def request(profile: Profile, filters: Filters | None = None, user: str = "user5") -> RecallRequest:
-    question = "word3 word40 word700"
+    question = " ".join(WORDS)
     return RecallRequest(
         tenant_id=1,
         namespace="default",
@@ -142,7 +146,8 @@ def request(profile: Profile, filters: Filters | None = None, user: str = "user5
         granularities=("turn", "session"),
         model_id=1,
         query_vector=HashingEmbedder().embed_query(question),
-        terms=question,
+        terms=ask_lexemes(question, "en", ()),
+        query=lexical_query(question, "en", ()),
         profile=profile,
         top_k=8,
         filters=filters or Filters(),
@@ -200,12 +205,9 @@ def lexical_scans(plan: Node) -> list[Node]:
     return found
 
 
-WORDS = ("word3", "word40", "word700")
-
-
 @pytest.mark.parametrize(
     ("budget", "queries"),
-    [(10_000, WORDS), (1, ["word700", "word700 & word3", "word700 & word40"])],
+    [(10_000, WORDS), (1, [WORDS[2], f"{WORDS[2]} & {WORDS[0]}", f"{WORDS[2]} & {WORDS[1]}"])],
     ids=["all words drive", "the rarest drives"],
 )
 def test_bm25f_reads_the_postings_of_each_word_among_the_chunks_that_hold_a_driver(

@@ -22,6 +22,7 @@ from memsense.fusion import reciprocal_rank_fusion
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.run import RecallRequest, run_recall, run_recalls
+from memsense.text.lexemes import ask_lexemes, lexical_query
 from tools.termcounts import MOST_CODED
 
 OpenMemory = Callable[..., MemSense]
@@ -100,10 +101,17 @@ def ask(question: str, profile: Profile) -> RecallRequest:
         granularities=("turn", "session"),
         model_id=1,
         query_vector=HashingEmbedder().embed_query(question),
-        terms=question,
+        terms=ask_lexemes(question, "en", ()),
+        query=lexical_query(question, "en", ()),
         profile=profile,
         top_k=8,
     )
+
+
+@pytest.fixture(autouse=True)
+def _english(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Words at random show no language.
+    monkeypatch.setenv("MEMSENSE_LANGUAGE", "en")
 
 
 @pytest.fixture

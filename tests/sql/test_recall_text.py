@@ -38,6 +38,7 @@ from memsense.search.recall.statement import (
     recall_text,
 )
 from memsense.search.request import FILTER_NAMES, QUOTED, Filters
+from memsense.text.lexemes import ask_lexemes
 from memsense.types import EmbeddingModel
 
 INDEXED = Indexed(17, 3, 48, (4, 64))
@@ -204,7 +205,7 @@ def test_every_shape_is_planned_by_the_server(
                 EmbeddingModel(model_id=4, name="wide", dimension=64),
                 [HashingEmbedder(64).embed_query(text) for text in ("tea", "sea", "pea")],
             ),
-            terms="tea",
+            terms=ask_lexemes("tea", "en", ()),
             profile=BALANCED,
             top_k=8,
             filters=EVERY_FILTER,
@@ -450,8 +451,6 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
         "ensure_tenant",
         "ensure_model",
         "find_model",
-        "find_language",
-        "list_languages",
     }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}
     assert set(statement_names()) - named == without - {"find_tenant"}

@@ -83,7 +83,7 @@ def test_a_search_that_finds_nothing_is_one_statement(
     memory: MemSense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(memory, "I drink tea in Lisbon.")
-    memory.search("tea", user_id="ada")
+    memory.search("tea", all_users=True)
     nothing: list[dict[str, Any]] = [{"until": "1999-01-01"}, {"since": "2999-01-01"}]
     for options in nothing:
         with recorded_statements(monkeypatch) as statements:

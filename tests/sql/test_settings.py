@@ -27,6 +27,7 @@ from memsense.errors import ConfigurationError, ConflictError, InvalidInputError
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, VECTOR_ROUTES, read_profile
 from memsense.search.recall.run import RecallRequest
 from memsense.search.settings import REMOVED, SETTING_NAMES
+from memsense.text.lexemes import ask_lexemes
 
 OpenMemory = Callable[..., MemSense]
 
@@ -278,7 +279,7 @@ def test_a_route_whose_weight_is_set_to_zero_is_never_executed(
         granularities=("turn", "session"),
         model_id=1,
         query_vector=HashingEmbedder().embed_query(QUESTION),
-        terms=QUESTION,
+        terms=ask_lexemes(QUESTION, "en", ()),
         profile=in_use(filled),
         top_k=8,
     )

@@ -23,6 +23,7 @@ from memsense.search.recall.statement import Indexed
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.store import indexes, vectors
 from memsense.store.indexes import INDEXED_TABLES
+from memsense.text.lexemes import ask_lexemes
 from memsense.types import Added
 
 WORDS = ("lisbon", "cello", "garden", "train", "soup", "novel", "harbour", "violin", "snow")
@@ -116,7 +117,7 @@ def request(
         granularities=("turn", "session"),
         model_id=1,
         query_vector=HashingEmbedder().embed_query("the lisbon train"),
-        terms="the lisbon train",
+        terms=ask_lexemes("the lisbon train", "en", ()),
         profile=profile or alone,
         top_k=8,
         filters=filters,

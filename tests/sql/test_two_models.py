@@ -13,7 +13,6 @@ from memsense.config import load_settings
 from memsense.doctor.checkup import check_up
 from memsense.embed.multilingual import MODEL, is_installed
 from memsense.search.hits import SearchResult
-from memsense.text.language import detect
 from memsense.types import ENGLISH_MODEL
 
 OpenMemory = Callable[..., MemSense]
@@ -50,7 +49,7 @@ def wide() -> AskedEmbedder:
 
 
 @pytest.fixture
-def open_two(open_memory: OpenMemory, wide: AskedEmbedder, database_url: str) -> OpenMemory:
+def open_two(open_memory: OpenMemory, wide: AskedEmbedder) -> OpenMemory:
     """Return a function that stores texts in a memory of two models."""
 
     def open_one(texts: Sequence[str], **options: Any) -> MemSense:
@@ -60,27 +59,10 @@ def open_two(open_memory: OpenMemory, wide: AskedEmbedder, database_url: str) ->
             at = MAY + timedelta(days=number)
             message = {"role": "user", "content": text, "at": at}
             memory.add([message], user_id="ada", session_id=f"s{number}")
-        note_languages(database_url)
         memory.models.add(wide, languages="*")
         return memory
 
     return open_one
-
-
-def note_languages(database_url: str) -> None:
-    """Store the languages of texts, in the chunks and counted in the scopes."""
-    with psycopg.connect(database_url) as connection:
-        chunks = connection.execute("SELECT chunk_id, user_text FROM memsense.chunks").fetchall()
-        for chunk_id, text in chunks:
-            connection.execute(
-                "UPDATE memsense.chunks SET language = %s WHERE chunk_id = %s",
-                (detect(text, "en"), chunk_id),
-            )
-        connection.execute(
-            "UPDATE memsense.scopes AS s SET languages = (SELECT jsonb_object_agg(language, n) FROM"
-            " (SELECT language, count(*) AS n FROM memsense.chunks AS c"
-            " WHERE c.scope_id = s.scope_id GROUP BY language) AS counted)"
-        )
 
 
 def search(memory: MemSense, question: str, **options: Any) -> SearchResult:
@@ -288,7 +270,6 @@ def test_doctor_says_what_to_install_for_texts_in_other_languages(
     memory = open_memory(embedder=english, other_embedders=[wide])
     for text in (*ENGLISH, *GERMAN, *RUSSIAN):
         memory.add(text, user_id="ada")
-    note_languages(database_url)
 
     def find_remedies() -> list[str]:
         report = check_up(database_url, settings=load_settings(), embedder=english)

@@ -22,6 +22,7 @@ from memsense.db import Pool
 from memsense.search.profiles import BALANCED
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.store.traces import Trace
+from memsense.text.lexemes import ask_lexemes
 
 OpenMemory = Callable[..., MemSense]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "views.md"
@@ -281,7 +282,7 @@ def test_recall_lexical_agrees_with_the_recall_query(
                 granularities=("turn", "session"),
                 model_id=1,
                 query_vector=None,
-                terms=question,
+                terms=ask_lexemes(question, "en", ()),
                 profile=profile,
                 top_k=10,
             )

@@ -20,11 +20,13 @@ from memsense.graph.extraction import RuleExtractor, entity_key, find_mentions, 
 from memsense.ingest import ReadOptions, Source, read_source
 from memsense.ingest.chat_lines import parse_head
 from memsense.ingest.readers import READERS
-from memsense.search.question import analyse_question, find_quotations, segment_scripts
+from memsense.search.question import analyse_question, find_quotations
 from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names
 from memsense.store.planning import drop_repeats
+from memsense.text.configurations import list_former_lexemes
 from memsense.text.identifiers import find_identifiers, index_identifiers
+from memsense.text.lexemes import list_lexemes
 from memsense.types import ChunkDraft, Conversation, ExchangeDraft
 
 Read = Callable[[str], object]
@@ -51,7 +53,8 @@ READ: dict[str, Read] = {
     "mentions": lambda text: find_mentions(EXTRACTOR, [(text, text)], SPEAKERS),
     "facets": lambda text: TAGGER.tag(text, ""),
     "facets of an answer": lambda text: TAGGER.tag("", text),
-    "scripts": segment_scripts,
+    "lexemes": lambda text: list_lexemes(text, "en"),
+    "former lexemes": lambda text: list_former_lexemes(text, "en"),
     "pieces": lambda text: split_exchange(text, text),
     "a chat's line": parse_head,
 }

@@ -13,6 +13,7 @@ from memsense.draft.facets.rules import (
 )
 from memsense.draft.facets.sentences import split_sentences
 from memsense.errors import ConfigurationError
+from memsense.text.language import READ, detect
 from memsense.types import MemoryKind
 
 _QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}")
@@ -21,9 +22,9 @@ _QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}")
 class RuleTagger:
     """Tagger that applies rules to the sentences of both sides.
 
-    The rules are English, and match statements that a person makes about themselves. On the
-    assistant's side, sentences that assistants say of themselves are skipped, so that "I can help"
-    becomes no preference.
+    The rules are English, and apply to English texts alone. They match statements that a person
+    makes about themselves. On the assistant's side, sentences that assistants say of themselves are
+    skipped, so that "I can help" becomes no preference.
 
         tagger = RuleTagger(disabled=("relation",))
         facets = tagger.tag("I live in Leipzig.", "Nice!")
@@ -63,6 +64,9 @@ class RuleTagger:
             assistant_text: The assistant's side; may be empty.
         """
         spans = (*self._tag_side(user_text, "user"), *self._tag_side(assistant_text, "assistant"))
+        # Asked only where rules match: of most texts of another language none does.
+        if spans and detect(f"{user_text[: READ // 2]}\n{assistant_text}", "en") != "en":
+            return join_spans(())
         return join_spans(spans)
 
     def _tag_side(self, text: str, side: Side) -> Iterator[FacetSpan]:

@@ -12,7 +12,7 @@ from memsense.search.question.names import find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.tense import Tense, find_tense
 from memsense.text.identifiers import as_lexemes, find_identifiers
-from memsense.text.scripts import is_unspaced, segment_scripts
+from memsense.text.scripts import is_unspaced
 
 __all__ = [
     "DEFAULT_SCORES",
@@ -26,12 +26,14 @@ __all__ = [
     "find_phrase",
     "find_quotations",
     "fold_blanks",
-    "segment_scripts",
     "wording_pattern",
 ]
 
 # Each quotation is a regular expression for PostgreSQL, which keeps 32 of them compiled. Others are
 # compiled anew for every candidate: 33 take four times as long.
+ENGLISH = "en"
+"""Code of the language whose dates, tenses and pronouns the rules read."""
+
 MOST_QUOTED = 16
 """Maximum number of quotations of a question that are searched for."""
 
@@ -83,7 +85,7 @@ class Question:
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
     mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
     versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
-    identifiers of a question count. `tense` is the time that it asks about.
+    identifiers of a question count. `tense` is the time that it asks about, `language` its code.
     """
 
     text: str
@@ -93,6 +95,7 @@ class Question:
     quoted: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
+    language: str = ENGLISH
 
 
 def analyse_question(
@@ -100,7 +103,7 @@ def analyse_question(
     *,
     speakers: Sequence[str] = (),
     asked_at: datetime | None = None,
-    language: str = "english",
+    language: str = ENGLISH,
     asker: str | None = None,
     introduced: Sequence[str] = (),
     is_asker_known: bool = False,
@@ -118,14 +121,14 @@ def analyse_question(
     speakers with names.
     """
     quotations = list(find_quotations(text))
-    dates = find_dates(text, asked_at) if language == "english" else ()
+    dates = find_dates(text, asked_at) if language == ENGLISH else ()
     # "in June" may be about a speaker called June, but inside a date it is the month.
     protected = [span for span, _ in quotations] + [item.span for item in dates]
     names = find_names(text, speakers, protected)
     search_text = without_spans(text, names.spans)
     # In a chat between named people, "she" and what is true now are of one of several persons.
     named = list_named(speakers)
-    is_of_one = len(named) <= 1 and language == "english"
+    is_of_one = len(named) <= 1 and language == ENGLISH
     if is_asker_known and is_of_one and asker is not None and not quotations:
         labels = [asker, *named, *introduced]
         own_names = [part for label in labels for part in names_of(label)]
@@ -140,6 +143,7 @@ def analyse_question(
         identifiers=find_identifiers(text),
         # Who names a date wants what was said then.
         tense=find_tense(text) if is_of_one and not dates else "",
+        language=language,
     )
 
 
@@ -191,12 +195,14 @@ class Wording:
     """Texts that recall looks for word for word; empty where no term depends on them.
 
     Recall reports for each candidate whether it holds `phrase`, which of `quoted` and which of
-    `identifiers`. Texts that don't hold all of `required` take no part.
+    `identifiers`. Texts that don't hold all of `required` take no part; `required_lexemes` are
+    lexemes that each text which holds them has.
     """
 
     phrase: str = ""
     quoted: Sequence[str] = ()
     required: Sequence[str] = ()
+    required_lexemes: Sequence[str] = ()
     identifiers: Sequence[str] = ()
 
     def values(self) -> dict[str, str | list[str]]:
@@ -204,7 +210,7 @@ class Wording:
         return {
             "wordings": [wording_pattern(text) for text in (self.phrase, *self.quoted) if text],
             "quoted_patterns": [wording_pattern(text) for text in self.required],
-            "quoted_terms": segment_scripts("\n".join(self.required)),
+            "quoted_lexemes": list(self.required_lexemes),
             "identifiers": as_lexemes(self.identifiers),
         }
 

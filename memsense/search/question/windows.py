@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memsense.embed import Window
 from memsense.search.question.kind import ORDER
-from memsense.text.scripts import segment_scripts
+from memsense.text.lexemes import list_lexemes
 from memsense.text.words import OPENERS
 
 MOST_ASKING = 4
@@ -29,7 +29,6 @@ _QUESTION_WORD = re.compile(
     r"|should|would|will|tell|show|remind|find|list)\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\w\w+")
 
 
 class ChosenWindows(NamedTuple):
@@ -65,8 +64,8 @@ def find_asking(text: str) -> str:
     ]
     if len(asking) > MOST_ASKING:
         asking = asking[: MOST_ASKING // 2] + asking[-MOST_ASKING // 2 :]
-    words = _WORD.findall(segment_scripts(" ".join(asking)).casefold())
-    return "\n".join(asking) if len({*words} - OPENERS) >= LEAST_WORDS else ""
+    words = {lexeme for lexeme in list_lexemes(" ".join(asking), "") if len(lexeme) > 1}
+    return "\n".join(asking) if len(words - OPENERS) >= LEAST_WORDS else ""
 
 
 def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:

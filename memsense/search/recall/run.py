@@ -1,6 +1,5 @@
 """The recall phase: one statement asks every route at once; its one row becomes the candidates."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,8 +18,18 @@ from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
 from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
-from memsense.search.recall.statement import Indexed, Shape, past_statement, recall_statement
+from memsense.search.recall.statement import (
+    NEAR_LEXEMES,
+    NEAR_SHARE,
+    NEAR_WORDS,
+    PART_SHARE,
+    Indexed,
+    Shape,
+    past_statement,
+    recall_statement,
+)
 from memsense.search.request import NO_FILTERS, Filters
+from memsense.store.scopes import LEXEMES_VERSION
 from memsense.types import EmbeddingModel, Granularity
 
 # Looking up the vectors of 2% of a scan's rows one by one costs about as much as the scan. An HNSW
@@ -30,9 +39,6 @@ FEW_SHARE, FEW_LEAST = 0.02, 200
 
 The vectors of few chunks are looked up one by one, without a scan.
 """
-
-
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +105,11 @@ class RecallRequest:
     first doesn't know. A long question has several vectors, one for each of its windows:
     `window_vectors` are those behind the first, and the best of all counts. `sessions` says whether
     sessions may be returned; a profile may then read deeper. `token_limit` is the number of
-    candidates whose tokens are read. `terms` is the question's text for the lexical route,
-    `optional` maps the optional routes that run to their parameters, and `wording` holds the texts
-    to look for word for word. `may_have_expired` says whether anything stored may have expired.
-    `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
+    candidates whose tokens are read. `terms` are the question's lexemes, each with the number of
+    its word, and `query` is the same as a tsquery, for the lexical mode "ts_rank". `optional` maps
+    the optional routes that run to their parameters, and `wording` holds the texts to look for word
+    for word. `may_have_expired` says whether anything stored may have expired. `timeout` is in
+    seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
     """
 
     tenant_id: int
@@ -112,6 +119,7 @@ class RecallRequest:
     model_id: int | None
     query_vector: NDArray[np.float32] | None
     terms: str
+    query: str = ""
     profile: Profile
     top_k: int
     window_vectors: Sequence[NDArray[np.float32]] = ()
@@ -142,10 +150,9 @@ class RecallRequest:
     @property
     def has_many_words(self) -> bool:
         """Return whether the question may have more words than are searched for."""
-        most, terms = self.profile.question_words, self.terms
-        if self.profile.lexical_mode != "bm25f" or len(terms) <= most:
-            return False
-        return len(_WORD.findall(terms)) > most
+        # A word has one lexeme or more.
+        is_bm25f = self.profile.lexical_mode == "bm25f"
+        return is_bm25f and self.terms.count("':") > self.profile.question_words
 
     @property
     def candidate_limit(self) -> int:
@@ -164,7 +171,9 @@ class RecallRequest:
 class RecallState:
     """Facts that the statement reports with the candidates: the scope's state and the lexemes.
 
-    `lexemes` are those that are searched for, `left_out` those of a long question that are not.
+    `lexemes` are those that are searched for, near ones of the memory included, `left_out` those of
+    a long question that are not. `languages` are those of the memories searched, the most frequent
+    first, and `lexemes_version` is the lowest of their index entries.
     `recalled_at` is the time of the statement by the server's clock. `ceiling` is the largest
     possible lexical score by granularity. `stale`: session chunks wait to be made; reported only
     if sessions may be returned. `waiting`: chunks wait for their vectors. `has_expired`: something
@@ -179,10 +188,11 @@ class RecallState:
     lexemes: tuple[str, ...]
     speakers: tuple[str, ...]
     introduced: tuple[str, ...]
-    languages: Mapping[str, int]
     indexed: bool
     ceiling: Mapping[str, float]
     lexical_matches: int
+    languages: tuple[str, ...] = ()
+    lexemes_version: int = LEXEMES_VERSION
     stale: bool = False
     waiting: bool = False
     has_expired: bool = False
@@ -218,11 +228,12 @@ def run_recalls(
             settings_version=facts["settings_version"] or 0,
             counts=facts["counts"] or {},
             lexemes=tuple(facts["question"] or ()),
+            languages=tuple(facts["languages"] or ()),
+            lexemes_version=facts["lexemes_version"] or LEXEMES_VERSION,
             # Facts whose parts the statement leaves out: see `compose`.
             left_out=tuple(facts.get("left_out") or ()),
             speakers=tuple(facts.get("speakers") or ()),
             introduced=tuple(facts.get("introduced") or ()),
-            languages=facts.get("languages") or {},
             indexed=bool(facts.get("indexed")),
             ceiling=facts.get("ceiling") or {},
             lexical_matches=facts["matches"],
@@ -283,6 +294,11 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         },
         **_other_values(request.other),
         "terms": request.terms,
+        "query": request.query,
+        "near_words": NEAR_WORDS,
+        "near_lexemes": NEAR_LEXEMES,
+        "near_share": NEAR_SHARE,
+        "part_share": PART_SHARE,
         "question_words": profile.question_words,
         "route_limit": request.route_limit,
         "candidate_limit": request.candidate_limit,

@@ -57,6 +57,17 @@ HNSW_BREADTH: Mapping[Route, Breadth] = MappingProxyType(
 )
 """Breadth of each vector route's scan."""
 
+NEAR_WORDS = 3
+"""Words of a question that are looked up among near lexemes, if the memory lacks them."""
+
+NEAR_LEXEMES = 8
+"""Lexemes that stand in for such a word."""
+
+NEAR_SHARE, PART_SHARE = 0.8, 0.6
+"""Shares of its idf that a near lexeme counts: one with another letter or with more letters at an
+end, and one that the word begins or ends with.
+"""
+
 CONDITIONS = (*FILTER_NAMES, QUOTED)
 """Names of all conditions that a search may set, in the order of the statement."""
 
@@ -145,9 +156,9 @@ class Shape:
         return tuple(route for route in ROUTES if route in runs)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=192)
 def recall_statement(shape: Shape) -> Numbered:
-    """Return the statement as it is sent, with its parameters' names; each takes about 20 kB."""
+    """Return the statement as it is sent, with its parameters' names; each takes about 25 kB."""
     return number_parameters(recall_text(shape))
 
 
@@ -303,6 +314,10 @@ _FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
             "(SELECT t.tenant_id FROM memsense.tenants AS t WHERE t.name = recall_lexical.tenant)"
         ),
         "terms": "recall_lexical.question",
+        "near_words": str(NEAR_WORDS),
+        "near_lexemes": str(NEAR_LEXEMES),
+        "near_share": str(NEAR_SHARE),
+        "part_share": str(PART_SHARE),
         "granularities": (
             "string_to_array(coalesce(recall_lexical.granularity, 'turn,session'), ',')"
         ),
@@ -499,7 +514,11 @@ def _words(shape: Shape) -> Iterator[str]:
 
 
 def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
-    yield _part("terms", shape)
+    yield _part("known", shape)
+    if _has_near(shape):
+        yield _part("unknown", shape)
+        yield _part("nearby", shape)
+    yield _part("terms", shape, and_nearby=_part("and_nearby") if _has_near(shape) else "")
     yield _part("drivers")
     yield _part(postings, shape, takes_part=_takes_part(shape, "c.chunk_id"))
     bereft = is_bereft("postings.chunk_id") if shape.hides_expired else "false"
@@ -507,12 +526,21 @@ def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
     yield _part("words", shape)
 
 
+def _has_near(shape: Shape) -> bool:
+    """Return whether near lexemes stand in for words that the memory lacks.
+
+    The past has no index of its lexemes, which would all be read for each word.
+    """
+    return shape.lexical == "bm25f" and not shape.is_past
+
+
 def _state(shape: Shape) -> str:
     """Return the step that reports the state of the memory with the candidates."""
     # A statement that takes for granted that nothing has expired reports whether that is so: if
     # not, the search is run again.
     expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"
-    facts = [_part("facts", shape), _part(expired, shape)]
+    asked = _part("asked_or_near", shape) if _has_near(shape) else _part("asked", shape)
+    facts = [_part("facts", shape, asked=asked), _part(expired, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user", shape))
     if shape.rarest:

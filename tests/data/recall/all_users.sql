@@ -1,5 +1,6 @@
 scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.languages, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
+    SELECT s.scope_id, s.speakers, s.indexed, s.languages, s.lexemes_version, n.namespace_id, n.model_id,
+        n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -147,39 +148,68 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
-terms AS MATERIALIZED (
-    SELECT
-        statistics.granularity,
-        question.lexeme,
-        coalesce(found.document_frequency, 0) AS document_frequency,
-        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
-             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
-        1 - %(b)s::float8 AS base,
-        %(b)s / user_average AS user_slope,
-        %(b)s / assistant_average AS assistant_slope,
-        %(b)s / tag_average AS tag_slope,
-        %(b)s / context_average AS context_slope,
-        %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
-        %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
-    FROM statistics
-    CROSS JOIN question
-    LEFT JOIN (
-        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-        GROUP BY granularity, lexeme
-    ) AS found USING (granularity, lexeme)
-    WHERE statistics.granularity = ANY (%(granularities)s::text[])
-      AND statistics.chunk_count > 0
+known AS MATERIALIZED (
+    SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
+    FROM memsense.lexemes
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND granularity = ANY (%(granularities)s::text[])
+      AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+    GROUP BY granularity, lexeme
 )
+-- unknown: as in one_user.sql
+nearby AS MATERIALIZED (
+    SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
+    FROM (
+        SELECT
+            granularity, lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
+            row_number() OVER (
+                PARTITION BY word, granularity ORDER BY share DESC, sum(document_frequency) DESC, lexeme) AS place
+        FROM (
+            SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
+            FROM unknown
+            CROSS JOIN LATERAL (
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme >= left(unknown.lexeme, unknown.half)
+                  AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
+                UNION
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND granularity = ANY (%(granularities)s::text[])
+                  AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
+                  AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
+                UNION
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme = ANY (unknown.others)
+                OFFSET 0
+            ) AS near
+            CROSS JOIN LATERAL (
+                SELECT CASE
+                    WHEN starts_with(near.lexeme, unknown.lexeme) OR right(near.lexeme, unknown.size) = unknown.lexeme
+                    THEN %(near_share)s::float8
+                    WHEN near.lexeme = ANY (unknown.others) AND length(near.lexeme) = unknown.size THEN %(near_share)s
+                    WHEN abs(length(near.lexeme) - unknown.size) <= 1 AND near.lexeme LIKE ANY (unknown.misspelt)
+                    THEN %(near_share)s
+                    WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
+                END AS share
+            ) AS judged
+            WHERE judged.share IS NOT NULL
+              AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM question))
+        ) AS found
+        GROUP BY granularity, lexeme, word, share
+    ) AS placed
+    WHERE place <= %(near_lexemes)s
+    ORDER BY granularity, lexeme, share DESC, word
+)
+-- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 postings AS (
     SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.granularity, t.word, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
         t.assistant_weight, t.context_weight,
         c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
         width_bucket(ts_rank(memsense.field_weights(), c.tsv, t.query)::float8, memsense.count_cuts()) AS code
@@ -249,7 +279,16 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+        'languages', (
+            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+            FROM (
+                SELECT language, sum(chunks::integer) AS chunks
+                FROM scope
+                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+                GROUP BY language
+            ) AS counted),
+        'lexemes_version', (SELECT min(lexemes_version) FROM scope),
+        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs

@@ -40,6 +40,9 @@ filtered AS MATERIALIZED (
 -- facet_personal_info: as in filtered.sql
 -- facet_preferences: as in filtered.sql
 -- facet_events: as in filtered.sql
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 -- postings: as in filtered.sql

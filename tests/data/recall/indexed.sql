@@ -282,6 +282,9 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 -- postings: as in one_user.sql

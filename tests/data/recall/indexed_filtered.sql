@@ -7,7 +7,7 @@
 -- spared: as in one_user.sql
 quoted AS MATERIALIZED (
     SELECT lexeme, ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(quoted_terms)s))) AS lexeme
+    FROM unnest(%(quoted_lexemes)s::text[]) AS lexeme
 )
 filtered AS NOT MATERIALIZED (
     SELECT c.chunk_id
@@ -450,11 +450,14 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 postings AS (
     SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.granularity, t.word, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
         t.assistant_weight, t.context_weight,
         c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
         width_bucket(ts_rank(memsense.field_weights(), c.tsv, t.query)::float8, memsense.count_cuts()) AS code

@@ -76,11 +76,14 @@ facet_preferences AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 postings AS (
     SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.granularity, t.word, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
         t.assistant_weight, t.context_weight,
         c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
         width_bucket(ts_rank(memsense.field_weights(), c.tsv, t.query)::float8, memsense.count_cuts()) AS code
@@ -106,6 +109,7 @@ postings AS (
 frequencies AS (
     SELECT
         chunk_id,
+        word,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -157,7 +161,16 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+        'languages', (
+            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+            FROM (
+                SELECT language, sum(chunks::integer) AS chunks
+                FROM scope
+                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+                GROUP BY language
+            ) AS counted),
+        'lexemes_version', (SELECT min(lexemes_version) FROM scope),
+        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
@@ -166,7 +179,6 @@ state AS (
         'lapsed', EXISTS (
             SELECT FROM memsense.chunks WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND expires_at <= now()),
         'speakers', (SELECT speakers FROM scope),
-        'languages', (SELECT languages FROM scope),
         'introduced', (
             SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),

@@ -266,6 +266,9 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
+-- known: as in long.sql
+-- unknown: as in long.sql
+-- nearby: as in long.sql
 -- terms: as in long.sql
 -- drivers: as in one_user.sql
 -- postings: as in one_user.sql

@@ -393,7 +393,7 @@ words AS (
     FROM memsense.find_ranked(
         ARRAY(SELECT scope_id FROM scope),
         ARRAY(SELECT lexeme FROM question),
-        websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s)) AS c
+        %(query)s::tsquery) AS c
     WHERE c.granularity = ANY (%(granularities)s::text[])
       AND %(weight_lexical)s > 0
       AND (c.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE

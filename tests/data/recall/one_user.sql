@@ -1,5 +1,6 @@
 scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.languages, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
+    SELECT s.scope_id, s.speakers, s.indexed, s.languages, s.lexemes_version, n.namespace_id, n.model_id,
+        n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -22,8 +23,8 @@ statistics AS MATERIALIZED (
     GROUP BY granularity
 )
 question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
+    SELECT lexeme, positions[1]::integer AS word, weights[1] = 'A' AS may_be_near
+    FROM unnest(%(terms)s::tsvector)
 )
 lapsed AS MATERIALIZED (
     SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
@@ -192,14 +193,93 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
+known AS MATERIALIZED (
+    SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
+    FROM memsense.lexemes
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = (SELECT scope_id FROM scope)
+      AND granularity = ANY (%(granularities)s::text[])
+      AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+    GROUP BY granularity, lexeme
+)
+unknown AS MATERIALIZED (
+    SELECT
+        word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
+        ARRAY(
+            SELECT left(lexeme, i) || '_' || substr(lexeme, i + 1) FROM generate_series(0, length(lexeme)) AS i
+            UNION ALL
+            SELECT left(lexeme, i) || middle || substr(lexeme, i + 2)
+            FROM generate_series(0, length(lexeme) - 1) AS i
+            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)) AS misspelt,
+        ARRAY(
+            SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
+            UNION ALL
+            SELECT part
+            FROM generate_series(4, length(lexeme) - 1) AS i
+            CROSS JOIN LATERAL (VALUES (left(lexeme, i)), (right(lexeme, i))) AS of_size (part)) AS others
+    FROM question
+    WHERE may_be_near
+      AND length(lexeme) <= 40
+      AND word NOT IN (SELECT asked.word FROM question AS asked JOIN known USING (lexeme))
+    ORDER BY word
+    LIMIT %(near_words)s
+)
+nearby AS MATERIALIZED (
+    SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
+    FROM (
+        SELECT
+            granularity, lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
+            row_number() OVER (
+                PARTITION BY word, granularity ORDER BY share DESC, sum(document_frequency) DESC, lexeme) AS place
+        FROM (
+            SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
+            FROM unknown
+            CROSS JOIN LATERAL (
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme >= left(unknown.lexeme, unknown.half)
+                  AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
+                UNION
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
+                  AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
+                  AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
+                UNION
+                SELECT scope_id, granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme = ANY (unknown.others)
+                OFFSET 0
+            ) AS near
+            CROSS JOIN LATERAL (
+                SELECT CASE
+                    WHEN starts_with(near.lexeme, unknown.lexeme) OR right(near.lexeme, unknown.size) = unknown.lexeme
+                    THEN %(near_share)s::float8
+                    WHEN near.lexeme = ANY (unknown.others) AND length(near.lexeme) = unknown.size THEN %(near_share)s
+                    WHEN abs(length(near.lexeme) - unknown.size) <= 1 AND near.lexeme LIKE ANY (unknown.misspelt)
+                    THEN %(near_share)s
+                    WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
+                END AS share
+            ) AS judged
+            WHERE judged.share IS NOT NULL
+              AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM question))
+        ) AS found
+        GROUP BY granularity, lexeme, word, share
+    ) AS placed
+    WHERE place <= %(near_lexemes)s
+    ORDER BY granularity, lexeme, share DESC, word
+)
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
-        question.lexeme,
-        coalesce(found.document_frequency, 0) AS document_frequency,
-        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
-             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
+        asked.lexeme COLLATE "default" AS lexeme,
+        asked.word,
+        asked.share,
+        asked.document_frequency,
+        asked.share * ln(1 + (chunk_count - asked.document_frequency + 0.5) / (asked.document_frequency + 0.5)) AS idf,
+        ('''' || replace(replace(asked.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
         1 - %(b)s::float8 AS base,
         %(b)s / user_average AS user_slope,
         %(b)s / assistant_average AS assistant_slope,
@@ -208,16 +288,13 @@ terms AS MATERIALIZED (
         %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
         %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
     FROM statistics
-    CROSS JOIN question
-    LEFT JOIN (
-        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-        GROUP BY granularity, lexeme
-    ) AS found USING (granularity, lexeme)
+    CROSS JOIN LATERAL (
+        SELECT q.lexeme, q.word, 1::float8 AS share, coalesce(known.document_frequency, 0) AS document_frequency
+        FROM question AS q
+        LEFT JOIN known ON known.lexeme = q.lexeme AND known.granularity = statistics.granularity
+        UNION ALL
+        SELECT lexeme, word, share, document_frequency FROM nearby WHERE nearby.granularity = statistics.granularity
+    ) AS asked
     WHERE statistics.granularity = ANY (%(granularities)s::text[])
       AND statistics.chunk_count > 0
 )
@@ -237,7 +314,7 @@ drivers AS MATERIALIZED (
 )
 postings AS (
     SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.granularity, t.word, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
         t.assistant_weight, t.context_weight,
         c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
         width_bucket(ts_rank(memsense.field_weights(), c.tsv, t.query)::float8, memsense.count_cuts()) AS code
@@ -263,6 +340,7 @@ postings AS (
 frequencies AS (
     SELECT
         chunk_id, granularity,
+        word,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -284,14 +362,23 @@ frequencies AS (
     OFFSET 0
 )
 words AS (
-    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
-    FROM frequencies
-    WHERE tf > 0
+    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(best)) / 1e9 AS score
+    FROM (
+        SELECT chunk_id, granularity, word, max(idf * tf / (tf + %(k1)s)) AS best
+        FROM frequencies
+        WHERE tf > 0
+        GROUP BY chunk_id, granularity, word
+    ) AS spelt
     GROUP BY chunk_id, granularity
 )
 ceiling AS (
     SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + 0)) / 1e9 AS ceiling
-    FROM terms
+    FROM (
+        SELECT granularity, word, coalesce(max(idf) FILTER (WHERE document_frequency > 0), max(idf)) AS idf
+        FROM terms
+        WHERE share = 1
+        GROUP BY granularity, word
+    ) AS spelt
     GROUP BY granularity
 )
 matched AS MATERIALIZED (
@@ -392,7 +479,16 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+        'languages', (
+            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+            FROM (
+                SELECT language, sum(chunks::integer) AS chunks
+                FROM scope
+                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+                GROUP BY language
+            ) AS counted),
+        'lexemes_version', (SELECT min(lexemes_version) FROM scope),
+        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
@@ -400,7 +496,6 @@ state AS (
               AND coalesce(model_id = %(model_id)s, true)),
         'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
-        'languages', (SELECT languages FROM scope),
         'introduced', (
             SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),

@@ -12,6 +12,9 @@
 -- facet_personal_info: as in one_user.sql
 -- facet_preferences: as in one_user.sql
 -- facet_events: as in one_user.sql
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 -- postings: as in one_user.sql
@@ -62,7 +65,16 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+        'languages', (
+            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+            FROM (
+                SELECT language, sum(chunks::integer) AS chunks
+                FROM scope
+                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+                GROUP BY language
+            ) AS counted),
+        'lexemes_version', (SELECT min(lexemes_version) FROM scope),
+        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
@@ -70,7 +82,6 @@ state AS (
               AND coalesce(model_id = %(model_id)s, true)),
         'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
-        'languages', (SELECT languages FROM scope),
         'introduced', (
             SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),

@@ -12,6 +12,9 @@
 -- facet_personal_info: as in one_user.sql
 -- facet_preferences: as in one_user.sql
 -- facet_events: as in one_user.sql
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 -- postings: as in one_user.sql

@@ -15,7 +15,7 @@
 words AS (
     SELECT c.chunk_id, c.granularity, ts_rank_cd(own.tsv, asked.query)::float8 AS score
     FROM memsense.chunks AS c
-    CROSS JOIN (SELECT websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s) AS query) AS asked
+    CROSS JOIN (SELECT %(query)s::tsquery AS query) AS asked
     CROSS JOIN LATERAL (SELECT ts_filter(c.tsv, '{a,b,c}') AS tsv) AS own
     WHERE c.tenant_id = %(tenant_id)s
       AND c.scope_id = (SELECT scope_id FROM scope)
@@ -41,6 +41,15 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
+        'languages', (
+            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+            FROM (
+                SELECT language, sum(chunks::integer) AS chunks
+                FROM scope
+                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+                GROUP BY language
+            ) AS counted),
+        'lexemes_version', (SELECT min(lexemes_version) FROM scope),
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
@@ -49,7 +58,6 @@ state AS (
               AND coalesce(model_id = %(model_id)s, true)),
         'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
-        'languages', (SELECT languages FROM scope),
         'introduced', (
             SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),

@@ -113,12 +113,16 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 )
+-- known: as in one_user.sql
+-- unknown: as in one_user.sql
+-- nearby: as in one_user.sql
 -- terms: as in one_user.sql
 -- drivers: as in one_user.sql
 -- postings: as in one_user.sql
 frequencies AS (
     SELECT
         chunk_id,
+        word,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -140,9 +144,13 @@ frequencies AS (
     OFFSET 0
 )
 words AS (
-    SELECT chunk_id, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
-    FROM frequencies
-    WHERE tf > 0
+    SELECT chunk_id, round(1e9 * (%(k1)s + 1) * sum(best)) / 1e9 AS score
+    FROM (
+        SELECT chunk_id, word, max(idf * tf / (tf + %(k1)s)) AS best
+        FROM frequencies
+        WHERE tf > 0
+        GROUP BY chunk_id, word
+    ) AS spelt
     GROUP BY chunk_id
 )
 identifiers AS MATERIALIZED (
@@ -183,8 +191,13 @@ identified AS MATERIALIZED (
     GROUP BY m.chunk_id, m.granularity
 )
 ceiling AS (
-    SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + (SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = terms.granularity))) / 1e9 AS ceiling
-    FROM terms
+    SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + (SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = spelt.granularity))) / 1e9 AS ceiling
+    FROM (
+        SELECT granularity, word, coalesce(max(idf) FILTER (WHERE document_frequency > 0), max(idf)) AS idf
+        FROM terms
+        WHERE share = 1
+        GROUP BY granularity, word
+    ) AS spelt
     GROUP BY granularity
 )
 matched AS MATERIALIZED (
@@ -277,7 +290,16 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+        'languages', (
+            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
+            FROM (
+                SELECT language, sum(chunks::integer) AS chunks
+                FROM scope
+                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+                GROUP BY language
+            ) AS counted),
+        'lexemes_version', (SELECT min(lexemes_version) FROM scope),
+        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
@@ -285,7 +307,6 @@ state AS (
               AND coalesce(model_id = %(model_id)s, true)),
         'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
-        'languages', (SELECT languages FROM scope),
         'introduced', (
             SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),
