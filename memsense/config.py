@@ -126,7 +126,7 @@ class Settings(BaseModel):
     )
     multilingual: Literal["auto", "off"] = Field(
         default="auto",
-        description="whether a new namespace gets the multilingual model beside the English one;"
+        description="whether a new namespace gets the multilingual model next to the English one;"
         " auto: if it is installed",
     )
     embed: Literal["now", "later", "strict"] = Field(

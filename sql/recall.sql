@@ -222,6 +222,13 @@ few AS MATERIALIZED (
     ) AS nearest
 )
 
+-- name: answers
+-- In a search that reads two models: the vector's model is the one that compares the text.
+NOT beside
+
+-- name: mark
+, beside
+
 -- name: lists_of_turns
 array_agg(chunk_id) AS turns,
 array_agg({score}) AS turn_scores
@@ -265,7 +272,7 @@ LIMIT %(route_limit)s
 UNION ALL
 (SELECT {chunk} AS chunk_id{and_granularity}, distance
  FROM (
-     SELECT chunk_id, previous_chunk_id, granularity{and_beside}, {distance} AS distance
+     SELECT chunk_id, previous_chunk_id, granularity{and_mark}, {distance} AS distance
      FROM memsense.{table}
      WHERE tenant_id = %(tenant_id)s
        AND scope_id = {scope_id}

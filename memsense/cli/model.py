@@ -64,8 +64,8 @@ def add(
         str | None,
         typer.Option(
             metavar="CODES",
-            help="Languages that searches compare by it beside the English model, such as de,fr, or"
-            " '*'. Default: '*' for multilingual, else none until 'model switch'.",
+            help="Languages that searches compare by it, English by the English model: such as"
+            " de,fr, or '*'. Default: '*' for multilingual, else none until 'model switch'.",
         ),
     ] = None,
     later: Annotated[

@@ -44,7 +44,7 @@ def recall(
         typer.Option(
             "--other-indexed",
             metavar="MODEL DIMENSION",
-            help="The second model of --two-models, beside --indexed.",
+            help="The second model of --two-models, with --indexed.",
         ),
     ] = None,
     lexical: Annotated[

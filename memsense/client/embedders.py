@@ -94,9 +94,9 @@ class Embedders:
 
     @property
     def second(self) -> ModelToOpen | None:
-        """The model that a new namespace gets beside the English one, if it is installed here."""
-        wanted = self._settings.multilingual == "auto" and self.own.model == ENGLISH_MODEL
-        if not wanted or not multilingual.is_installed():
+        """The model that a new namespace gets besides the English one, if it is installed here."""
+        is_on = self._settings.multilingual == "auto" and self.own.model == ENGLISH_MODEL
+        if not is_on or not multilingual.is_installed():
             return None
         embedder = {"embedder": "multilingual"}
         return ModelToOpen(multilingual.MODEL, multilingual.DIMENSION, embedder)

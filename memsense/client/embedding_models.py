@@ -174,7 +174,7 @@ class ModelsResource:
             Literal["*"] | Names,
             about(
                 'Languages, as codes such as "de", whose texts and questions searches compare by'
-                ' this model beside an English one in use, or "*" for all; default: "*" for'
+                ' this model, next to an English one in use, or "*" for all; default: "*" for'
                 ' "multilingual", else none until `switch`.'
             ),
         ]
@@ -198,7 +198,7 @@ class ModelsResource:
                 MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS.
             dimension: Dimension of its vectors; default: the model's.
             languages: Languages, as codes such as "de", whose texts and questions searches compare
-                by this model beside an English one in use, or "*" for all; default: "*" for
+                by this model, next to an English one in use, or "*" for all; default: "*" for
                 "multilingual", else none until `switch`.
             later: Leave the work to jobs; `status` shows their progress.
             on_texts: Called after each batch with its number of texts.

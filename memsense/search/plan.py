@@ -142,7 +142,7 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
     first, second = plan.model, plan.second
     if first is None or second is None or plan.unembedded:
         return ChosenModels(first)
-    held = scope_state.languages if scope_state else ()
+    stored = scope_state.languages if scope_state else ()
     usual = choose_default(scope_state) if plan.language == AUTO else plan.language
     language = detect(plan.request.query, usual)
     # A few names and nouns are taken for any language: without more of its function words than of
@@ -156,11 +156,11 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
         return ChosenModels(second)
     if scope_state is None:
         return ChosenModels(first, second)
-    others = [code for code in held if not first.knows(code)]
+    others = [code for code in stored if not first.knows(code)]
     if not others:
         return ChosenModels(first)
     # Where the first model has no text to compare, nothing has to be brought on its scale.
-    return ChosenModels(second) if len(others) == len(held) else ChosenModels(first, second)
+    return ChosenModels(second) if len(others) == len(stored) else ChosenModels(first, second)
 
 
 def prepare_search(

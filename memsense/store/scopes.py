@@ -304,7 +304,7 @@ def keep_both(
     *,
     in_use: Mapping[str, JsonValue],
 ) -> None:
-    """Let writes make vectors of a further model beside those of the one in use.
+    """Let writes make vectors of a further model in addition to those of the one in use.
 
     Args:
         connection: A transaction.
@@ -313,10 +313,10 @@ def keep_both(
         in_use: How a process opens the model in use; empty if the program brings it.
     """
     # What the English model has learnt of other languages is worth less than words.
-    known = ["en"] if namespace.model == ENGLISH_MODEL else None
+    english = ["en"] if namespace.model == ENGLISH_MODEL else None
     added_languages = None if added.languages is None else list(added.languages)
     for model_id, embedder, languages in (
-        (namespace.model_id, in_use, known),
+        (namespace.model_id, in_use, english),
         (added.model_id, added.embedder, added_languages),
     ):
         row = {"model_id": model_id, "embedder": Jsonb(dict(embedder)), "languages": languages}

@@ -65,8 +65,9 @@ def open_two(open_memory: OpenMemory, wide: AskedEmbedder) -> OpenMemory:
     return open_one
 
 
-def search(memory: MemSense, question: str, **options: Any) -> SearchResult:
-    return memory.search(question, **{"user_id": "ada", "profile": "balanced", **options})
+def search(memory: Any, question: str, **options: Any) -> SearchResult:
+    given: dict[str, Any] = {"user_id": "ada", "profile": "balanced", **options}
+    return memory.search(question, **given)
 
 
 def models_of(result: SearchResult) -> dict[str, str]:
@@ -169,8 +170,8 @@ def test_an_indexed_memory_finds_what_an_exact_search_finds(
     exact = scores(search(memory, QUESTION))
     memory.indexes.optimise()
     with psycopg.connect(database_url) as connection:
-        (is_indexed,) = connection.execute("SELECT indexed FROM memsense.scopes").fetchone() or ()
-    assert is_indexed
+        stored = connection.execute("SELECT indexed FROM memsense.scopes").fetchall()
+    assert stored == [(True,)]
     assert scores(search(memory, QUESTION)) == exact
     assert scores(search(memory, QUESTION, since=MAY)) == exact
 
@@ -193,7 +194,7 @@ def test_why_not_and_replay_know_the_second_model(open_two: OpenMemory) -> None:
 
 
 STORED = """
-SELECT c.user_text, m.name, e.beside
+SELECT c.user_text, m.name, to_jsonb(e)
 FROM memsense.embeddings AS e
 JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
 JOIN memsense.models AS m USING (model_id)
@@ -203,7 +204,7 @@ WHERE e.route = 'full'
 
 def read_beside(database_url: str) -> dict[tuple[str, str], bool]:
     with psycopg.connect(database_url) as connection:
-        return {(text, name): beside for text, name, beside in connection.execute(STORED)}
+        return {(text, name): row["beside"] for text, name, row in connection.execute(STORED)}
 
 
 def test_a_vector_is_marked_where_the_other_model_compares_its_text(

@@ -242,17 +242,17 @@ def _second_model_signal(
         first = members & candidates.embedded & ~candidates.by_other
         if not len(rows):
             continue
-        known, own = np.sort(plain[first]), np.sort(scores[first])
-        if not len(known):
-            known = own = np.zeros(1)
-        target = np.interp(plain[rows], known, own)
+        marks, own = np.sort(plain[first]), np.sort(scores[first])
+        if not len(marks):
+            marks = own = np.zeros(1)
+        target = np.interp(plain[rows], marks, own)
         # Beyond both ends it goes on as it goes within.
-        width = known[-1] - known[0]
+        width = marks[-1] - marks[0]
         slope = (own[-1] - own[0]) / width if width > 0 else 1.0
-        target += slope * np.maximum(plain[rows] - known[-1], 0)
-        target -= slope * np.maximum(known[0] - plain[rows], 0)
+        target += slope * np.maximum(plain[rows] - marks[-1], 0)
+        target -= slope * np.maximum(marks[0] - plain[rows], 0)
         values[rows] = target - scores[rows]
-        places = len(known) - np.searchsorted(known, plain[rows], side="left") + 1
+        places = len(marks) - np.searchsorted(marks, plain[rows], side="left") + 1
         for row, place in zip(rows.tolist(), places.tolist(), strict=True):
             because[row] = (
                 f"by its cosine and words, {plain.item(row):.2f}, it would be number {place} of the"

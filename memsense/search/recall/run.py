@@ -336,7 +336,7 @@ def read_candidates(
     """Return the candidates from the columns of the result's one row, without its state.
 
     All columns are null if nothing was found. `models` are the names of those that were asked.
-    Vectors of two stand beside each other, with zeros in the place of the other one's, so that
+    Vectors of two stand next to each other, with zeros in the place of the other one's, so that
     those of different models have a cosine of 0.
     """
     if columns[0] is None:

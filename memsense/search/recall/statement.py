@@ -347,7 +347,7 @@ def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
             "and_granularity": "" if shape.turns_only else ", granularity",
             "distance": _best_window(shape),
             "model": "%(other_model_id)s" if shape.of_other else "%(model_id)s",
-            "and_beside": ", beside" if shape.two_models else "",
+            "and_mark": fill("mark", "recall.sql") if shape.two_models else "",
             "near": "other_near" if shape.of_other else "near",
             "question": "rarest" if shape.rarest else "question",
         }
@@ -373,7 +373,7 @@ def _names(route: Route, shape: Shape) -> tuple[str, ...]:
 
 def _answers(shape: Shape) -> str:
     """Return the condition that a vector's model is the one that compares the text."""
-    return "NOT beside" if shape.two_models else "true"
+    return fill("answers", "recall.sql") if shape.two_models else "true"
 
 
 def _scope_kind(shape: Shape) -> str:
