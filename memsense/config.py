@@ -90,10 +90,10 @@ class Settings(BaseModel):
         description="language of the texts of new namespaces, by its code; auto: each text's own",
     )
     profile: str = Field(default="balanced", description="recall profile")
-    embedder: Literal["onnx", "openai"] = Field(
+    embedder: Literal["onnx", "multilingual", "openai"] = Field(
         default="onnx",
-        description="what embeds: the model that is installed (onnx), or a server that speaks"
-        " OpenAI's POST /embeddings (openai)",
+        description="what embeds: the English model that is installed (onnx), one of 16 languages"
+        " (multilingual), or a server that speaks OpenAI's POST /embeddings (openai)",
     )
     embedding_model: str | None = Field(
         default=None, description="the embedding server's name of the model"
@@ -123,6 +123,11 @@ class Settings(BaseModel):
     )
     embedding_provider: str = Field(
         default="cpu", description="what runs the local model: cpu, or cuda with onnxruntime-gpu"
+    )
+    multilingual: Literal["auto", "off"] = Field(
+        default="auto",
+        description="whether a new namespace gets the multilingual model next to the English one;"
+        " auto: if it is installed",
     )
     embed: Literal["now", "later", "strict"] = Field(
         default="now",

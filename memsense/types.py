@@ -23,6 +23,9 @@ NoteKind = Literal[
 ]  # fmt: skip
 """What a note is about; "recorded" if it was read from a recorded search."""
 
+ENGLISH_MODEL = "all-MiniLM-L6-v2-onnx-int8"
+"""Name of the default model, which knows English alone."""
+
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 
 
@@ -31,13 +34,20 @@ class EmbeddingModel:
     """An embedding model that a namespace has vectors for.
 
     `embedder` has the arguments with which a process opens it by `open_embedder`, including its
-    name as `embedder`. It is empty if the program passes its own embedder.
+    name as `embedder`. It is empty if the program passes its own embedder. `languages` are those
+    whose texts it compares where a namespace has two models, ("*",) for all; None if it isn't one
+    of two.
     """
 
     model_id: int
     name: str
     dimension: int
     embedder: Mapping[str, JsonValue] = field(default_factory=dict[str, "JsonValue"])
+    languages: Sequence[str] | None = None
+
+    def knows(self, language: str) -> bool:
+        """Return whether the model compares texts of a language, by its ISO 639-1 code."""
+        return self.languages is None or not {"*", language}.isdisjoint(self.languages)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.dimension} dimensions)"

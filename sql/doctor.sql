@@ -296,6 +296,22 @@ JOIN memsense.tenants AS t ON t.tenant_id = n.tenant_id
 LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
 ORDER BY t.name, n.name;
 
+-- name: list_uncompared
+-- The languages of active texts in namespaces whose only model knows English alone.
+SELECT t.name AS tenant, n.name AS namespace, l.language, sum(l.chunks::bigint)::bigint AS chunks
+FROM memsense.namespaces AS n
+JOIN memsense.tenants AS t ON t.tenant_id = n.tenant_id
+JOIN memsense.models AS m ON m.model_id = n.model_id
+JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
+CROSS JOIN LATERAL jsonb_each_text(s.languages) AS l (language, chunks)
+WHERE m.name = %(model)s AND l.language <> 'en' AND l.chunks::bigint > 0
+  AND NOT EXISTS (
+      SELECT FROM memsense.namespace_models AS k
+      WHERE k.tenant_id = n.tenant_id AND k.namespace_id = n.namespace_id AND k.model_id <> n.model_id
+        AND k.state = 'kept' AND k.languages IS NOT NULL)
+GROUP BY t.name, n.name, l.language
+ORDER BY t.name, n.name, chunks DESC, l.language;
+
 -- name: sample_texts
 -- The newest chunks of a namespace of this version's index entries, with the lexemes of their own text.
 SELECT

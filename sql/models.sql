@@ -15,10 +15,11 @@ LATERAL (
 
 -- name: keep_model
 -- From now on writes make vectors of the model.
-INSERT INTO memsense.namespace_models (tenant_id, namespace_id, model_id, embedder)
-VALUES (%(tenant_id)s, %(namespace_id)s, %(model_id)s, %(embedder)s)
+INSERT INTO memsense.namespace_models (tenant_id, namespace_id, model_id, embedder, languages)
+VALUES (%(tenant_id)s, %(namespace_id)s, %(model_id)s, %(embedder)s, %(languages)s)
 ON CONFLICT (tenant_id, namespace_id, model_id) DO UPDATE SET
     state = 'kept',
+    languages = coalesce(EXCLUDED.languages, namespace_models.languages),
     embedder = CASE WHEN EXCLUDED.embedder = '{}' THEN namespace_models.embedder ELSE EXCLUDED.embedder END;
 
 -- name: use_model
@@ -48,7 +49,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND model_id
 
 -- name: list_models
 SELECT
-    m.model_id, m.name, m.dimension, coalesce(k.embedder, '{}') AS embedder, m.model_id = n.model_id AS in_use,
+    m.model_id, m.name, m.dimension, coalesce(k.embedder, '{}') AS embedder, k.languages, m.model_id = n.model_id AS in_use,
     coalesce(k.state = 'dropping', false) AS dropping, k.added_at, k.left_at
 FROM memsense.namespaces AS n
 CROSS JOIN memsense.models AS m

@@ -139,13 +139,14 @@ chunks AS MATERIALIZED (
 
 -- name: embeddings
 embeddings AS MATERIALIZED (
-    SELECT e.tenant_id, e.scope_id, e.chunk_id, e.route, e.granularity, e.model_id, e.embedding
+    SELECT e.tenant_id, e.scope_id, e.chunk_id, e.route, e.granularity, e.model_id, e.embedding, e.beside
     FROM memsense.embeddings AS e
     WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = ANY ({scopes})
       AND (e.chunk_id IN (SELECT chunk_id FROM past_vectors)) IS NOT TRUE
       AND (e.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
     UNION ALL
-    SELECT was.tenant_id, was.scope_id, was.chunk_id, was.route, was.granularity, was.model_id, was.embedding
+    SELECT was.tenant_id, was.scope_id, was.chunk_id, was.route, was.granularity, was.model_id, was.embedding,
+        coalesce(was.beside, false)
     FROM past_vectors AS p
     CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memsense.embeddings, p.vectors) AS was
     WHERE (was.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE

@@ -17,6 +17,7 @@
 --   query_vector                         unit-length halfvec, null when no vector route has weight
 --   query_vector_2 ... query_vector_4    those of the further windows of a long question
 --   model_id                             the model that query_vector is of: no other's are read
+--   other_model_id, other_vector ...     the same of a second model, in a search that reads two
 --   terms                                the question's lexemes, each with the number of the word that it is
 --                                        a spelling of (memsense/text/lexemes.py, ask_lexemes)
 --   query                                the question as a tsquery, for ts_rank
@@ -189,7 +190,7 @@ few AS MATERIALIZED (
 )
 
 -- name: near
-near AS MATERIALIZED (
+{near} AS MATERIALIZED (
     SELECT e.route, e.chunk_id, e.granularity, {distance} AS distance
     FROM filtered AS f
     CROSS JOIN LATERAL (
@@ -198,7 +199,7 @@ near AS MATERIALIZED (
         WHERE tenant_id = %(tenant_id)s
           AND {in_scope}
           AND chunk_id = f.chunk_id
-          AND model_id = %(model_id)s
+          AND model_id = {model}
           AND {of_granularity}
         OFFSET 0
     ) AS e
@@ -213,14 +214,23 @@ near AS MATERIALIZED (
 (SELECT true FROM filtered AS f WHERE f.chunk_id = {chunk})
 
 -- name: vector_route
--- Every vector route: the nearest chunks by its vectors, best first, separated by granularity.
-{route} AS (
+-- Every vector route: the nearest chunks by its vectors, best first, separated by granularity. A search that
+-- reads two models has each route twice: of every text, the vector of the model that compares its language.
+-- The ranks of either are counted by themselves, since distances of two models are no order.
+{name} AS (
     SELECT
         {lists}
     FROM (
         {nearest}
     ) AS nearest
 )
+
+-- name: answers
+-- In a search that reads two models: the vector's model is the one that compares the text.
+NOT beside
+
+-- name: mark
+, beside
 
 -- name: lists_of_turns
 array_agg(chunk_id) AS turns,
@@ -237,7 +247,7 @@ SELECT {chunk} AS chunk_id{and_granularity}, {distance} AS distance
 FROM memsense.{table}
 WHERE tenant_id = %(tenant_id)s
   AND {in_scope}
-  AND model_id = %(model_id)s
+  AND model_id = {model}
   AND {takes_part}
 ORDER BY distance, {chunk}
 LIMIT %(route_limit)s
@@ -265,7 +275,7 @@ LIMIT %(route_limit)s
 UNION ALL
 (SELECT {chunk} AS chunk_id{and_granularity}, distance
  FROM (
-     SELECT chunk_id, previous_chunk_id, granularity, {distance} AS distance
+     SELECT chunk_id, previous_chunk_id, granularity{and_mark}, {distance} AS distance
      FROM memsense.{table}
      WHERE tenant_id = %(tenant_id)s
        AND scope_id = {scope_id}
@@ -288,7 +298,7 @@ UNION ALL
 )
 UNION ALL
 (SELECT chunk_id{and_granularity}, distance
- FROM near
+ FROM {near}
  WHERE route = {part}
  ORDER BY distance, chunk_id
  LIMIT %(route_limit)s)
@@ -699,7 +709,7 @@ routes AS MATERIALIZED (
 )
 
 -- name: route_lists
-SELECT {number} AS route, {lists}, {weight}::float8 AS weight FROM {route}
+SELECT {number} AS route, {lists}, {weight}::float8 AS weight FROM {name}
 
 -- name: listed_turns
 SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
@@ -855,14 +865,14 @@ jsonb_object_agg(chunk_id, jsonb_build_array(share, positions)) FILTER (WHERE sh
 LEFT JOIN (SELECT chunk_id, share, positions FROM identified) AS named USING (chunk_id)
 
 -- name: vectors
-vectors AS (
-    SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
+{prefix}vectors AS (
+    SELECT array_agg(chunk_id) AS {prefix}embedded, string_agg(halfvec_send(embedding), '') AS {prefix}embeddings
     FROM memsense.embeddings_full
     WHERE tenant_id = %(tenant_id)s
       AND {in_scope}
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-      AND model_id = %(model_id)s
-      AND route = 'full'
+      AND model_id = {model}
+      AND route = 'full'{and_answers}
 )
 
 -- name: tokens
@@ -881,7 +891,7 @@ tokens AS (
         WHERE tenant_id = %(tenant_id)s
           AND {in_scope}
           AND chunk_id = ANY (ARRAY(
-              SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+              SELECT chunk_id FROM fused{compared} ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
           AND model_id = %(model_id)s
         ORDER BY chunk_id
     ) AS stored
@@ -957,10 +967,10 @@ state AS (
 SELECT
     state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
     session_ids, ordinals, parts, memory_scores, times, zones_known, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings{tokens}
+    embedded, embeddings{others}{tokens}
 FROM state
 CROSS JOIN candidates
-CROSS JOIN vectors
+CROSS JOIN vectors{and_others}
 CROSS JOIN hits{and_tokens}
 
 -- name: token_columns

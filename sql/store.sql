@@ -31,7 +31,7 @@ SELECT
     n.namespace_id, n.language, n.model_id, m.name AS model, m.dimension, n.settings_version,
     (SELECT coalesce(jsonb_agg(jsonb_build_object(
          'model_id', x.model_id, 'name', x.name, 'dimension', x.dimension,
-         'embedder', coalesce(k.embedder, '{}')) ORDER BY x.model_id <> n.model_id, x.model_id), '[]')
+         'embedder', coalesce(k.embedder, '{}'), 'languages', k.languages) ORDER BY x.model_id <> n.model_id, x.model_id), '[]')
      FROM memsense.models AS x
      LEFT JOIN memsense.namespace_models AS k
        ON k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.model_id = x.model_id
@@ -355,10 +355,12 @@ WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id =
 
 -- name: insert_embeddings
 -- Vectors are stored as fresh if the memory's HNSW indexes leave fresh vectors out, until there are too many
--- of them.
-INSERT INTO memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding, fresh)
+-- of them. The model that searches use compares texts of its languages, any other one the rest.
+INSERT INTO memsense.embeddings
+    (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding, beside, fresh)
 SELECT
-    %(tenant_id)s, %(scope_id)s, chunk_id, previous_chunk_id, route, granularity, %(model_id)s, embedding,
+    %(tenant_id)s, %(scope_id)s, vector.chunk_id, previous_chunk_id, route, vector.granularity, %(model_id)s, embedding,
+    coalesce(c.language = ANY (k.languages) OR '*' = ANY (k.languages), true) <> (n.model_id IS NOT DISTINCT FROM %(model_id)s),
     s.keeps_fresh AND (
         SELECT count(*) <= %(fresh_room)s
         FROM (
@@ -367,10 +369,28 @@ SELECT
             LIMIT greatest(%(fresh_room)s + 1, 0)
         ) AS waiting)
 FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+LEFT JOIN memsense.namespace_models AS k
+  ON k.tenant_id = s.tenant_id AND k.namespace_id = s.namespace_id AND k.model_id = n.model_id
 CROSS JOIN unnest(%(chunk_ids)b::bigint[], %(previous_chunk_ids)b::bigint[], %(routes)b::text[], %(granularities)b::text[], %(embeddings)b::halfvec[])
     AS vector (chunk_id, previous_chunk_id, route, granularity, embedding)
+LEFT JOIN memsense.chunks AS c
+  ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.chunk_id = vector.chunk_id
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
 RETURNING fresh;
+
+-- name: mark_beside
+-- Does the same for vectors that are stored, after the languages of texts or models have changed.
+UPDATE memsense.embeddings AS e
+SET beside = NOT e.beside
+FROM memsense.chunks AS c, memsense.scopes AS s, memsense.namespaces AS n
+LEFT JOIN memsense.namespace_models AS k
+  ON k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.model_id = n.model_id
+WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s
+  AND c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = e.chunk_id
+  AND s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
+  AND n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+  AND e.beside <> (coalesce(c.language = ANY (k.languages) OR '*' = ANY (k.languages), true) <> (n.model_id IS NOT DISTINCT FROM e.model_id));
 
 -- name: mark_unknown
 -- The model knows too little of these chunks: they lack no vector of it.

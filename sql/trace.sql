@@ -137,7 +137,7 @@ SELECT
         SELECT e.route
         FROM memsense.embeddings AS e
         WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
-          AND e.model_id = %(model_id)s
+          AND e.model_id IN (%(model_id)s, %(other_model_id)s)
         ORDER BY e.route
     ) AS vectors
 FROM scope

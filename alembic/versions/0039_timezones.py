@@ -6,7 +6,7 @@ from alembic import op
 from memsense.db.migrate import run_file
 
 revision = "0039"
-down_revision = "0037"
+down_revision = "0038"
 
 
 def upgrade() -> None:

@@ -102,6 +102,11 @@ def init(
             " both (docs/guides/tenants.md, Without a superuser)",
             err=True,
         )
+    # Imported here, since it brings numpy along, which no other command of this module needs.
+    from memsense.embed.multilingual import INSTALL_LANGUAGES, is_installed
+
+    if not is_installed():
+        typer.echo(f"for other languages than English: {INSTALL_LANGUAGES}")
     if fields["data_dir"]:
         typer.echo(f"the embedded server keeps its data in {fields['data_dir']}")
 

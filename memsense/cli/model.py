@@ -42,7 +42,8 @@ def add(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="onnx or openai. Default: openai with --model or --url, else MEMSENSE_EMBEDDER.",
+            help="onnx, multilingual or openai. Default: openai with --model or --url, else"
+            " MEMSENSE_EMBEDDER.",
         ),
     ] = None,
     model: Annotated[
@@ -59,6 +60,14 @@ def add(
         int | None,
         typer.Option(metavar="N", help="Dimension of its vectors. Default: the server's."),
     ] = None,
+    languages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODES",
+            help="Languages that searches compare by it, English by the English model: such as"
+            " de,fr, or '*'. Default: '*' for multilingual, else none until 'model switch'.",
+        ),
+    ] = None,
     later: Annotated[
         bool,
         typer.Option("--later", help="Let background jobs ('memsense worker') make the vectors."),
@@ -68,11 +77,13 @@ def add(
     """Make vectors of another model for all stored texts; from now on each write makes both.
 
     \b
+      memsense model add --embedder multilingual
       memsense model add --embedder openai --model nomic-embed-text --url http://localhost:11434/v1
       memsense model compare nomic-embed-text
       memsense model switch nomic-embed-text
 
-    Searches go on with the model in use. It takes as long as ingesting did; to resume an
+    Searches go on with the model in use, which 'multilingual' helps with other languages than
+    English. It takes as long as ingesting did; to resume an
     interrupted run, run it again. With --later a worker does it: 'memsense model status' shows the
     progress, 'memsense jobs list' the failures. API keys stay in the environment:
     MEMSENSE_EMBEDDING_API_KEY for MEMSENSE_EMBEDDING_URL, MEMSENSE_EMBEDDING_API_KEYS ({URL: key})
@@ -81,7 +92,10 @@ def add(
     with target_of(ctx).open() as memory:
         # A model or a URL names a server, and all servers speak the API of OpenAI.
         kind: Any = embedder or ("openai" if model or url else None)
-        added = memory.models.add(kind, model=model, url=url, dimension=dimension, later=later)
+        codes: Any = languages if languages in (None, "*") else languages.split(",")
+        added = memory.models.add(
+            kind, model=model, url=url, dimension=dimension, languages=codes, later=later
+        )
     if print_data(output, asdict(added)):
         return
     waiting = f", {added.lacking} to be made by jobs" if later and added.lacking else ""

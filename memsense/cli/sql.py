@@ -36,6 +36,20 @@ def recall(
             " dimension have HNSW indexes, such as 17 1 384.",
         ),
     ] = None,
+    two_models: Annotated[
+        bool,
+        typer.Option(
+            "--two-models", help="Read vectors of two models, each text's of that of its language."
+        ),
+    ] = False,
+    other_indexed: Annotated[
+        tuple[int, int] | None,
+        typer.Option(
+            "--other-indexed",
+            metavar="MODEL DIMENSION",
+            help="The second model of --two-models, with --indexed.",
+        ),
+    ] = None,
     lexical: Annotated[
         Literal["bm25f", "ts_rank"], typer.Option(help="Lexical mode of the profile.")
     ] = "bm25f",
@@ -119,7 +133,8 @@ def recall(
         )
     whose: Whose = "all_users" if all_users else "one_user"
     shape = Shape(
-        whose=whose if indexed is None else Indexed(*indexed),
+        whose=whose if indexed is None else Indexed(*indexed, other_indexed),
+        two_models=two_models,
         lexical=lexical,
         filters=CONDITIONS
         if filtered

@@ -34,7 +34,7 @@ from memsense.store.scopes import (
     open_namespace,
 )
 from memsense.text.secrets import clean
-from memsense.types import EmbedWhen, SessionDraft
+from memsense.types import EmbeddingModel, EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
     from memsense.client.metering import CallMeter
@@ -190,6 +190,11 @@ class Context:
             namespace = run_read(self.pool, self.reload_namespace) or namespace
             self.embedders.of(namespace)
         return namespace
+
+    def find_second(self, namespace: Namespace) -> EmbeddingModel | None:
+        """Return the namespace's second model, if this process can open its embedder."""
+        second = namespace.second
+        return second if second and self.embedders.find(second) else None
 
     def forget_user(self, user_id: str) -> None:
         """Drop what this process has cached of a user: speakers, keys, and embedded questions."""
@@ -372,6 +377,7 @@ class Context:
             language=self.settings.language,
             model=own.model,
             dimension=space.dimension,
+            second=self.embedders.second,
         )
         embedder = self.embedders.of(namespace)
         check_model(namespace, embedder.model, space.dimension if embedder is own else None)

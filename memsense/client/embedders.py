@@ -14,13 +14,13 @@ from memsense.embed import (
     cache_queries,
     check_embedder,
     is_embedder_of,
+    multilingual,
     open_embedder,
 )
-from memsense.embed.onnx import MODEL
 from memsense.errors import ModelMismatchError
 from memsense.forking import renew_in_child
-from memsense.store.scopes import Namespace
-from memsense.types import EmbeddingModel, JsonValue
+from memsense.store.scopes import ModelToOpen, Namespace
+from memsense.types import ENGLISH_MODEL, EmbeddingModel, JsonValue
 
 DESCRIBED = ("model", "base_url", "dimension")
 """Arguments of an embedder that the database stores: no secret, nothing of a single process."""
@@ -92,6 +92,15 @@ class Embedders:
             if isinstance(embedder, CachedQueries):
                 embedder.forget()
 
+    @property
+    def second(self) -> ModelToOpen | None:
+        """The model that a new namespace gets besides the English one, if it is installed here."""
+        is_on = self._settings.multilingual == "auto" and self.own.model == ENGLISH_MODEL
+        if not is_on or not multilingual.is_installed():
+            return None
+        embedder = {"embedder": "multilingual"}
+        return ModelToOpen(multilingual.MODEL, multilingual.DIMENSION, embedder)
+
     def describe(self, embedder: Embedder) -> Mapping[str, JsonValue]:
         """Return how another process opens this embedder; empty if it was passed in."""
         if embedder is not self.own or self._passed_in is not None:
@@ -100,10 +109,14 @@ class Embedders:
 
     def _open(self, model: EmbeddingModel) -> Embedder | None:
         kind = model.embedder.get("embedder") if model.embedder else None
-        if kind is None and model.name != MODEL:
+        if kind is None and model.name != ENGLISH_MODEL:
             return None
         if kind in (None, "onnx"):  # takes no dimension, and none of the settings of a server
             return self.wrap(open_embedder("onnx", provider=self._settings.embedding_provider))
+        if kind == "multilingual":
+            if not multilingual.is_installed():
+                return None
+            return self.wrap(open_embedder("multilingual"))
         url = model.embedder.get("base_url")
         changes: dict[str, Any] = {
             "embedder": kind,

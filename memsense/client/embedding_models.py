@@ -16,7 +16,7 @@ from memsense.declaration import Facade, awaited, takes
 from memsense.draft.vectors import BatchVectors
 from memsense.embed import Embedder
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import Limit, Name, about, whole_number, with_attributes
+from memsense.inputs import Limit, Name, Names, about, whole_number, with_attributes
 from memsense.store import indexes, models
 from memsense.store.models import KnownModel
 from memsense.store.scopes import Namespace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 State = Literal["in use", "adding", "ready", "dropping"]
 
-_Kind = Literal["onnx", "openai"]
+_Kind = Literal["onnx", "multilingual", "openai"]
 _Embedder = Annotated[Embedder, with_attributes("model", "dimension", "embed", "embed_query")]
 _Dimension = Annotated[int, whole_number(1, 16_000)]
 _ModelName = Annotated[Name, about("Name of the model, as `status` shows it.")]
@@ -152,14 +152,14 @@ class ModelsResource:
         embedder: Annotated[
             _Kind | _Embedder,
             about(
-                '"openai" or "onnx", which every process can open by itself, or an embedder of'
-                " your own, which every process must pass in `other_embedders`; default: the one"
-                " that this memory was opened with."
+                '"openai", "onnx" or "multilingual", which every process can open by itself, or an'
+                " embedder of your own, which every process must pass in `other_embedders`;"
+                " default: the one that this memory was opened with."
             ),
         ]
         | None = None,
         *,
-        model: Annotated[Name, about('Name of the model, for "openai" and "onnx".')] | None = None,
+        model: Annotated[Name, about('Name of the model, for "openai".')] | None = None,
         url: Annotated[
             Name,
             about(
@@ -169,6 +169,15 @@ class ModelsResource:
         ]
         | None = None,
         dimension: Annotated[_Dimension, about("Dimension of its vectors; default: the model's.")]
+        | None = None,
+        languages: Annotated[
+            Literal["*"] | Names,
+            about(
+                'Languages, as codes such as "de", whose texts and questions searches compare by'
+                ' this model, next to an English one in use, or "*" for all; default: "*" for'
+                ' "multilingual", else none until `switch`.'
+            ),
+        ]
         | None = None,
         later: Annotated[
             bool, about("Leave the work to jobs; `status` shows their progress.")
@@ -181,13 +190,16 @@ class ModelsResource:
         completed by the next one.
 
         Args:
-            embedder: "openai" or "onnx", which every process can open by itself, or an embedder of
-                your own, which every process must pass in `other_embedders`; default: the one that
-                this memory was opened with.
-            model: Name of the model, for "openai" and "onnx".
+            embedder: "openai", "onnx" or "multilingual", which every process can open by itself, or
+                an embedder of your own, which every process must pass in `other_embedders`;
+                default: the one that this memory was opened with.
+            model: Name of the model, for "openai".
             url: Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at
                 MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS.
             dimension: Dimension of its vectors; default: the model's.
+            languages: Languages, as codes such as "de", whose texts and questions searches compare
+                by this model, next to an English one in use, or "*" for all; default: "*" for
+                "multilingual", else none until `switch`.
             later: Leave the work to jobs; `status` shows their progress.
             on_texts: Called after each batch with its number of texts.
 
@@ -198,7 +210,10 @@ class ModelsResource:
         opened, described = self._open(embedder, model, url, dimension)
         self._renew_indexes()
         namespace = run_read(self._context.pool, self._require)
-        added = self._insert(namespace, opened, described, later=later)
+        if languages is None and embedder == "multilingual":
+            languages = "*"
+        codes = None if languages is None else list(languages)
+        added = self._insert(namespace, opened, described, languages=codes, later=later)
         self._context.embedders.add(opened)
         if later:
             self._renew_indexes()
@@ -209,7 +224,7 @@ class ModelsResource:
 
     def _open(
         self,
-        embedder: "Literal['onnx', 'openai'] | Embedder | None",
+        embedder: "_Kind | Embedder | None",
         model: str | None,
         url: str | None,
         dimension: int | None,
@@ -229,7 +244,7 @@ class ModelsResource:
         settings = context.settings.model_copy(update=changes)
         opened = open_named_embedder(settings)
         described = {**describe_settings(settings), "dimension": opened.dimension}
-        if embedder == "onnx":
+        if embedder != "openai":
             described.pop("dimension")
         return context.embedders.wrap(opened), described
 
@@ -239,6 +254,7 @@ class ModelsResource:
         embedder: Embedder,
         described: Mapping[str, JsonValue],
         *,
+        languages: Sequence[str] | None,
         later: bool,
     ) -> EmbeddingModel:
         embedders = self._context.embedders
@@ -257,6 +273,7 @@ class ModelsResource:
                 dimension=embedder.dimension,
                 embedder=described,
                 embedder_in_use=in_use_described,
+                languages=languages,
             )
             if later:
                 models.enqueue_memories(connection, namespace, added)

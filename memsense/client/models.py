@@ -20,7 +20,7 @@ def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedde
         arguments["attempts"] = settings.embedding_attempts
         arguments["limit"] = settings.embedding_limit
         arguments["requests"] = settings.embedding_requests
-    else:
+    elif settings.embedder == "onnx":
         arguments["for_few"] = for_few
         arguments["provider"] = settings.embedding_provider
     return open_embedder(settings.embedder, **arguments)

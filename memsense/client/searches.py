@@ -13,13 +13,22 @@ from memsense.client.context import Context, no_chunk
 from memsense.client.spans import describe_search
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
+from memsense.embed import Embedder
 from memsense.errors import (
     ConfigurationError,
     EmbeddingError,
     ModelMismatchError,
 )
 from memsense.search.hits import SearchResult
-from memsense.search.plan import EVERYONE, SearchPlan, has_same_plan, prepare_search, update_scope
+from memsense.search.plan import (
+    EVERYONE,
+    PreparedSearch,
+    SearchPlan,
+    choose_models,
+    has_same_plan,
+    prepare_search,
+    update_scope,
+)
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, run_searches
@@ -196,9 +205,9 @@ class Searches:
 
     def _has_other_model(self, search: Search) -> bool:
         """Return whether the namespace is searched with another model than this search used."""
-        in_use = search.state.model_id
-        used = search.recall_request.model_id
-        return self._model is None and in_use is not None and in_use != used
+        in_use, used = search.state.model_id, search.plan.model
+        used_id = used.model_id if used else None
+        return self._model is None and in_use is not None and in_use != used_id
 
     def _follow_model(self, search: Search) -> Search:
         """Return the search, run again with the model in use if that has changed meanwhile.
@@ -229,6 +238,7 @@ class Searches:
             tenant_id=namespace.tenant_id,
             namespace=namespace.name,
             model=self._model or namespace.in_use,
+            second=None if self._model or unembedded else self._context.find_second(namespace),
             profile=profile,
             asked_at=asked_at,
             calendar=calendar,
@@ -297,16 +307,18 @@ class Searches:
         self, pairs: Sequence[tuple[SearchPlan, KnownScope | None]]
     ) -> list[Search]:
         embedders = self._context.embedders
-        prepared = [
-            prepare_search(
-                plan,
-                state,
-                embedders.own
-                if plan.model is None or plan.unembedded
-                else embedders.require(plan.model),
-            )
-            for plan, state in pairs
-        ]
+        prepared: list[PreparedSearch] = []
+        for plan, state in pairs:
+
+            def find_embedder(
+                model: EmbeddingModel | None, unembedded: str = plan.unembedded
+            ) -> Embedder:
+                if model is None or unembedded:
+                    return embedders.own
+                return embedders.require(model)
+
+            chosen = choose_models(plan, state)
+            prepared.append(prepare_search(plan, state, chosen, find_embedder))
         return run_searches(self._pool, prepared, self._context.reranker)
 
     def _scope_state(self, plan: SearchPlan) -> KnownScope | None:

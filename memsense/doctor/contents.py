@@ -9,10 +9,12 @@ from memsense.db.queries import as_sql, fill
 from memsense.db.rows import Named, execute, fetch_all, fetch_one
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.draft.chunking import LARGEST_PART
+from memsense.embed.multilingual import INSTALL_LANGUAGES
 from memsense.store import jobs
 from memsense.store.jobs import RECUT, RELEX
 from memsense.store.scopes import LEXEMES_VERSION
 from memsense.text.lexemes import list_lexemes
+from memsense.types import ENGLISH_MODEL
 
 RECUT_FILE = "recut.sql"
 
@@ -195,6 +197,16 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
                 f" ({expected.dimension})",
                 remedy="use the same embedder, another namespace, or 'memsense model add'",
             )
+    uncompared = fetch_all(connection, "list_uncompared", {"model": ENGLISH_MODEL}, FILE, of=Named)
+    for place, group in groupby(uncompared, lambda it: f"{it['tenant']}/{it['namespace']}"):
+        rows = list(group)
+        yield Finding(
+            severity="info",
+            text=f"{sum(row['chunks'] for row in rows)} chunks of {place} are in"
+            f" {', '.join(row['language'] for row in rows)}: words find them, but the model of"
+            " their meaning knows English alone",
+            remedy=f"{INSTALL_LANGUAGES}, then run 'memsense model add --embedder multilingual'",
+        )
     for vectors in fetch_all(connection, "list_foreign_vectors", file=FILE, of=Named):
         if vectors["state"] == "dropping":
             yield Finding(

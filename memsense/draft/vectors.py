@@ -174,7 +174,7 @@ class BatchVectors:
         self._wants_tokens = tokens
         self._find = find
         self._models = models
-        self._others: dict[int, BatchVectors | None] = {}
+        self._others: dict[VectorSpace, BatchVectors | None] = {}
         self._reader = find_token_embedder(embedder)
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._readings: dict[Passage, Reading] = {}
@@ -209,16 +209,18 @@ class BatchVectors:
             if is_embedder_of(self._embedder, model):
                 yield model, self
                 continue
-            if model.model_id not in self._others:
+            # Not by the number: a transaction that is run again gives a new model another one.
+            key = VectorSpace(model.name, model.dimension)
+            if key not in self._others:
                 embedder = self._find(model)
                 # No search reads the other models yet, so their failures may wait for a job.
                 when: EmbedWhen = self._when if number == 0 or self._when == "later" else "now"
-                self._others[model.model_id] = (
+                self._others[key] = (
                     BatchVectors(embedder, tokens=self._wants_tokens, when=when)
                     if embedder
                     else None
                 )
-            vectors = self._others[model.model_id]
+            vectors = self._others[key]
             if vectors is None and number == 0:
                 raise ModelMismatchError(
                     f"the namespace is searched with {model}, the embedder is"

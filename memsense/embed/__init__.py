@@ -18,6 +18,7 @@ from memsense.embed.base import (
     share_known,
     split_windows,
 )
+from memsense.embed.multilingual import MultilingualEmbedder
 from memsense.embed.onnx import OnnxEmbedder
 from memsense.embed.openai_compatible import OpenAIEmbedder
 from memsense.embed.tokens import (
@@ -39,6 +40,7 @@ __all__ = [
     "CachedQueries",
     "CheckedEmbedder",
     "Embedder",
+    "MultilingualEmbedder",
     "OnnxEmbedder",
     "OpenAIEmbedder",
     "Passage",
@@ -63,7 +65,11 @@ __all__ = [
     "split_windows",
 ]
 
-EMBEDDERS = {"onnx": OnnxEmbedder, "openai": OpenAIEmbedder}
+EMBEDDERS = {
+    "multilingual": MultilingualEmbedder,
+    "onnx": OnnxEmbedder,
+    "openai": OpenAIEmbedder,
+}
 
 
 def open_embedder(name: str = "onnx", **settings: Any) -> Embedder:
@@ -72,8 +78,8 @@ def open_embedder(name: str = "onnx", **settings: Any) -> Embedder:
         open_embedder("openai", model="nomic-embed-text", base_url="http://localhost:11434/v1")
 
     Args:
-        name: "onnx" or "openai".
-        **settings: The arguments of `OnnxEmbedder` or `OpenAIEmbedder`.
+        name: "onnx", "multilingual" or "openai".
+        **settings: The arguments of `OnnxEmbedder`, `MultilingualEmbedder` or `OpenAIEmbedder`.
 
     Raises:
         ConfigurationError: If the name or a setting is unknown, or a required setting is missing.

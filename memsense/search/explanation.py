@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 from memsense.search.profiles import Route
 from memsense.search.score_kinds import describe_scores
 from memsense.text.words import OPENERS
+from memsense.types import ENGLISH_MODEL
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -195,6 +196,7 @@ class Explanation(_MadeLater):
         sides: The similarity by side; None if tokens were not compared.
         coverage: Value of the term `coverage`, also where its weight is 0.
         similarity: Value of the term `similarity`, also where its weight is 0.
+        model: Name of the model of whose vectors the cosines are.
     """
 
     chunk_id: int
@@ -212,6 +214,7 @@ class Explanation(_MadeLater):
     sides: SideValues | None = None
     coverage: float = 0.0
     similarity: float = 0.0
+    model: str = ""
 
     if not TYPE_CHECKING:  # a checker would take any name for a field
 
@@ -365,6 +368,8 @@ class Part:
 def arithmetic_parts(explanation: Explanation) -> list[Part]:
     """Return the summands of the hit's score in the order of `Explanation.parts`."""
     parts: list[Part] = []
+    # The default model is not worth its width in every table.
+    other = f" of {explanation.model}" if explanation.model not in ("", ENGLISH_MODEL) else ""
     for route in explanation.routes:
         # A profile whose rrf_weight is not 1 scales all routes alike: show the factor only then.
         share = route.weight / (explanation.rrf_k + route.rank)
@@ -374,7 +379,8 @@ def arithmetic_parts(explanation: Explanation) -> list[Part]:
             Part(
                 name=route.route,
                 rank=str(route.rank),
-                raw=f"{_KINDS.get(route.score_kind, route.score_kind)} {route.score:.4f}",
+                raw=f"{_KINDS.get(route.score_kind, route.score_kind)} {route.score:.4f}"
+                + (other if route.score_kind == "cosine" else ""),
                 calculation=f"{scale}weight {route.weight:g}"
                 f" / ({explanation.rrf_k:g} + {route.rank})",
                 contribution=route.contribution,

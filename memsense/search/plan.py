@@ -8,7 +8,7 @@ search is run again.
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
@@ -33,12 +33,12 @@ from memsense.search.question.kind import KindReading, read_kind
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
 from memsense.search.question.windows import choose_windows, find_asking
 from memsense.search.recall.optional import ask_optional
-from memsense.search.recall.run import RecallRequest, RecallState
+from memsense.search.recall.run import OtherQuestion, RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
 from memsense.store.scopes import LEXEMES_VERSION, KnownScope, choose_default, choose_introduced
 from memsense.text.configurations import AUTO, list_former_lexemes
-from memsense.text.language import detect
+from memsense.text.language import SCRIPTS, detect, read_stop_words
 from memsense.text.lexemes import ask_lexemes, lexical_query, list_lexemes
 from memsense.types import EmbeddingModel, Granularity
 
@@ -86,6 +86,7 @@ class KnownScopes:
 class SearchPlan:
     """A request with its tenant, model, profile and time, as its namespace determines them.
 
+    `second` is the model for languages that `model` doesn't know, None if there is none.
     `language` is the one that the namespace says of all its texts, or "auto".
     `asked_at` is in the zone of `calendar`, whose days the question names.
     `unembedded` is the reason why the question is answered without a vector, "" if it has one.
@@ -98,6 +99,7 @@ class SearchPlan:
     model: EmbeddingModel | None
     profile: Profile
     asked_at: datetime
+    second: EmbeddingModel | None = None
     language: str = AUTO
     calendar: Calendar = DEFAULT_CALENDAR
     unembedded: str = ""
@@ -127,16 +129,60 @@ class PreparedSearch(NamedTuple):
     share_known: float = 1.0
 
 
+class ChosenModels(NamedTuple):
+    """The model that a question is embedded with, and the other one if it is asked as well."""
+
+    model: EmbeddingModel | None
+    other: EmbeddingModel | None = None
+
+
+def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenModels:
+    """Return the models for a question, by its language and those of the memory's texts.
+
+    The first model compares a question with texts that are in its languages both, the second one
+    all else.
+    """
+    first, second = plan.model, plan.second
+    if first is None or second is None or plan.unembedded:
+        return ChosenModels(first)
+    stored = scope_state.languages if scope_state else ()
+    usual = choose_default(scope_state) if plan.language == AUTO else plan.language
+    language = detect(plan.request.query, usual)
+    # A few names and nouns are taken for any language: without more of its function words than of
+    # English ones, a question in Latin letters counts as English.
+    if language not in SCRIPTS and language != usual and not first.knows(language):
+        words = _WORD.findall(plan.request.query.casefold())
+        own, english = (read_stop_words(code) for code in (language, "en"))
+        if sum(map(own.__contains__, words)) <= sum(map(english.__contains__, words)):
+            language = "en"
+    if not first.knows(language) and second.knows(language):
+        return ChosenModels(second)
+    if scope_state is None:
+        return ChosenModels(first, second)
+    others = [code for code in stored if not first.knows(code)]
+    if not others:
+        return ChosenModels(first)
+    # Where the first model has no text to compare, nothing has to be brought on its scale.
+    return ChosenModels(second) if len(others) == len(stored) else ChosenModels(first, second)
+
+
 def prepare_search(
-    plan: SearchPlan, scope_state: KnownScope | None, embedder: Embedder
+    plan: SearchPlan,
+    scope_state: KnownScope | None,
+    chosen: ChosenModels,
+    find_embedder: Callable[[EmbeddingModel | None], Embedder],
 ) -> PreparedSearch:
     """Analyse and embed the question; no connection is held while the model works."""
     started = time.perf_counter()
-    request, profile = plan.request, plan.profile
+    request, profile, model = plan.request, plan.profile, chosen.model
+    embedder = find_embedder(model)
+    if model is not None and model == plan.second:
+        profile = profile.for_second_model()
     question = analyse(plan, scope_state)
     sessions = may_return_sessions(plan, scope_state)
     token_limit = profile.token_limit(request.top_k, sessions=sessions)
     vectors: list[Vectors] = []
+    other_vectors: list[Vectors] = []
     tokens = kind = None
     asking, share = 0, 1.0
     if not plan.unembedded and profile.weights["lexical"]:
@@ -176,14 +222,20 @@ def prepare_search(
                 profile = profile.for_request(kind.share)
         if not is_routed:
             vectors = []
+        if vectors and chosen.other is not None:
+            other_embedder = find_embedder(chosen.other)
+            with telemetry.embedding(other_embedder.model):
+                other_vectors = [other_embedder.embed_query(window.text) for window in windows]
+    other = OtherQuestion(chosen.other, other_vectors) if chosen.other and other_vectors else None
     terms, query = ask_words(
         plan, scope_state, question, with_query=profile.lexical_mode == "ts_rank"
     )
     # HNSW indexes serve the vectors of one memory as it is; everything else is searched exactly.
-    indexed, model = None, plan.model
+    indexed = None
     is_indexed = scope_state is not None and scope_state.indexed and request.as_of is None
     if scope_state is not None and model is not None and is_indexed:
-        indexed = Indexed(scope_state.scope_id, model.model_id, model.dimension)
+        second = (other.model.model_id, other.model.dimension) if other else None
+        indexed = Indexed(scope_state.scope_id, model.model_id, model.dimension, second)
     recall_request = RecallRequest(
         tenant_id=plan.tenant_id,
         namespace=plan.namespace,
@@ -191,8 +243,10 @@ def prepare_search(
         # Session chunks are read only if they may be returned.
         granularities=("turn", "session") if plan.granularity == "session" else ("turn",),
         model_id=model.model_id if model else None,
+        model=model.name if model else "",
         query_vector=vectors[0] if vectors else None,
         window_vectors=vectors[1:],
+        other=other,
         terms=terms,
         query=query,
         profile=profile,

@@ -41,6 +41,11 @@ TOKEN_WEIGHTS = (
 )
 """Weights of the terms that compare a question's tokens with those of candidates."""
 
+SECOND_MODEL: Mapping[str, float] = MappingProxyType(
+    {"rrf_weight": 0.0, "similarity_weight": 1.0, "coverage_weight": 0.6}
+)
+"""Weights of texts that the second model compares, in a profile whose words weigh as balanced's."""
+
 ALL_ALIKE: Mapping[str, float] = MappingProxyType(
     {
         "request_words": 1.0,
@@ -353,6 +358,27 @@ class Profile:
         changes["similarity_weight"] = min(similarity, LARGEST_WEIGHT)
         return self.override(**changes, **ALL_ALIKE)
 
+    def for_second_model(self) -> "Profile":
+        """Return the profile that ranks what the second model compares.
+
+        By raw scores, since ranks throw away how clear a cosine is, and without tokens, which that
+        model doesn't have: `SECOND_MODEL` says what was measured. The balance of words against
+        meaning is that of the profile. One that finds nothing by meaning stays as it is, and so
+        does one that ranks by raw scores itself.
+        """
+        changes: dict[str, object] = dict.fromkeys((*TOKEN_WEIGHTS, "current_weight"), 0.0)
+        meaning = sum(self.weights[route] for route in VECTOR_ROUTES)
+        if meaning and self.rrf_weight and self.lexical_mode == "bm25f":
+            balance = self.weights["lexical"] / meaning / _balance_of_words()
+            coverage = self.coverage_weight + SECOND_MODEL["coverage_weight"] * balance
+            similarity = self.similarity_weight + SECOND_MODEL["similarity_weight"]
+            changes |= {
+                "rrf_weight": SECOND_MODEL["rrf_weight"] * self.rrf_weight,
+                "coverage_weight": min(coverage, LARGEST_WEIGHT),
+                "similarity_weight": min(similarity, LARGEST_WEIGHT),
+            }
+        return self.override(**changes)
+
     def constants(self) -> dict[str, Any]:
         """Return every route's weight and every constant by its name."""
         values: dict[str, Any] = {**self.weights, **self.as_dict()}
@@ -507,6 +533,13 @@ CALIBRATED = BALANCED.override(
     similarity_weight=1.0,
     date_weight=0.5,
 )
+
+
+def _balance_of_words() -> float:
+    """Return the weight of words for each unit of meaning in the default profile."""
+    weights = BALANCED.weights
+    return weights["lexical"] / sum(weights[route] for route in VECTOR_ROUTES)
+
 
 # More weight than balanced for what reads meaning, less for what reads words.
 VECTOR_HEAVY = BALANCED.override(

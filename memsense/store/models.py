@@ -6,7 +6,7 @@ under the lock that the memory's writes take. A search reads the vectors of one 
 switching is one update.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from memsense.draft.vectors import BatchVectors
 from memsense.errors import InvalidInputError
 from memsense.store.indexes import INDEXED_TABLES
 from memsense.store.jobs import FILL
-from memsense.store.scopes import Namespace, Scope, claim_model, fetch_namespace
+from memsense.store.scopes import Namespace, Scope, claim_model, fetch_namespace, keep_both
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Filled, embed_chunks, fetch_unembedded
 from memsense.types import EmbeddingModel, JsonValue
@@ -46,6 +46,7 @@ class KnownModel:
     name: str
     dimension: int
     embedder: Mapping[str, JsonValue]
+    languages: Sequence[str] | None
     in_use: bool
     dropping: bool
     added_at: datetime | None
@@ -59,6 +60,7 @@ class KnownModel:
             name=self.name,
             dimension=self.dimension,
             embedder=self.embedder,
+            languages=self.languages,
         )
 
 
@@ -83,19 +85,28 @@ def keep_model(
     dimension: int,
     embedder: Mapping[str, JsonValue],
     embedder_in_use: Mapping[str, JsonValue],
+    languages: Sequence[str] | None = None,
 ) -> EmbeddingModel:
-    """Let every write from now on make vectors of this model too."""
+    """Let every write from now on make vectors of this model too.
+
+    `languages` are those whose texts it compares from now on; None for none.
+    """
     key = namespace.key
     # Waits for writes that have begun in new memories: filling the model in afterwards
     # sees every memory that was made without it.
     execute(connection, "lock_for_reindex", key, "reindex.sql")
     model_id = claim_model(connection, name, dimension)
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
-    for kept_id, description in ((present.model_id, embedder_in_use), (model_id, embedder)):
-        row = {**key, "model_id": kept_id, "embedder": Jsonb(dict(description))}
-        execute(connection, "keep_model", row, FILE)
+    added = EmbeddingModel(
+        model_id=model_id,
+        name=name,
+        dimension=dimension,
+        embedder=embedder,
+        languages=languages,
+    )
+    keep_both(connection, present, added, in_use=embedder_in_use)
     execute(connection, "raise_version", key, "settings.sql")
-    return EmbeddingModel(model_id=model_id, name=name, dimension=dimension, embedder=embedder)
+    return added
 
 
 def count_lacking(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
@@ -130,7 +141,7 @@ def use_model(connection: Connection, namespace: Namespace, model: EmbeddingMode
     if model.model_id not in {item.model_id for item in present.models}:
         raise InvalidInputError(f"{model} is being dropped; add it again first")
     previous = {**_of(namespace, before), "embedder": Jsonb(dict(before.embedder))}
-    execute(connection, "keep_model", previous, FILE)
+    execute(connection, "keep_model", {**previous, "languages": None}, FILE)
     leaving = {**_of(namespace, before), "now": datetime.now(UTC)}
     execute(connection, "leave_model", leaving, FILE)
     execute(connection, "use_model", _of(namespace, model), FILE)
@@ -175,7 +186,15 @@ def fill_model(
             texts, exchanges = texts + filled.texts, exchanges + filled.exchanges
             last = chunk_ids[-1]
             on_batch(filled)
+        # What was stored before the model was added says nothing of it yet.
+        run_transaction(pool, partial(mark_beside, scope=scope))
     return Filled(texts, exchanges)
+
+
+def mark_beside(connection: Connection, scope: Scope) -> None:
+    """Mark the vectors of a memory whose texts another model compares, by their languages now."""
+    key = lock_memory(connection, scope)
+    execute(connection, "mark_beside", key)
 
 
 def _list_lacking(
@@ -213,6 +232,7 @@ def enqueue_lacking(
     Locks the memory: there will be no more such chunks, since every later write makes its own.
     """
     key = lock_memory(connection, scope)
+    execute(connection, "mark_beside", key)
     lacks = {"model_id": model_id, "tokens": tokens, "only_kept": True}
     values = {**key, **lacks, "after": 0, "limit": None}
     chunk_ids: list[int] = fetch_values(connection, _with_texts("list_lacking"), values)

@@ -126,6 +126,8 @@ def finish_relexing(connection: Connection, scope: Scope) -> None:
     values = {"tenant_id": scope.tenant_id, "scope_ids": [scope.scope_id]}
     for name in _RECOUNT:
         execute(connection, name, values, FILE)
+    # Languages may be others than those by which the models share the texts.
+    execute(connection, "mark_beside", scope.key)
     execute(connection, "set_version", {**scope.key, "version": LEXEMES_VERSION}, FILE)
 
 

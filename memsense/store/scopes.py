@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import (
@@ -21,7 +23,7 @@ from memsense.db.session import TenantConnection
 from memsense.draft.expiry import NO_TTL, TtlRules
 from memsense.errors import ModelMismatchError, NotFoundError
 from memsense.text.configurations import AUTO, read_language
-from memsense.types import ChunkDraft, EmbeddingModel
+from memsense.types import ENGLISH_MODEL, ChunkDraft, EmbeddingModel, JsonValue
 
 LEXEMES_VERSION = 2
 """Version of index entries that are made in Python; PostgreSQL made those of version 1."""
@@ -61,6 +63,21 @@ class Namespace:
     def in_use(self) -> EmbeddingModel | None:
         """The model that it is searched with, None before anything was embedded."""
         return None if self.model_id is None else self.models[0]
+
+    @property
+    def second(self) -> EmbeddingModel | None:
+        """The model for languages that the one in use doesn't know, None if there is none."""
+        if self.in_use is None or self.in_use.knows("*"):
+            return None
+        return next((model for model in self.models[1:] if model.languages is not None), None)
+
+
+class ModelToOpen(NamedTuple):
+    """A model that a process opens by itself: its name, its dimension, and how to open it."""
+
+    name: str
+    dimension: int
+    embedder: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,11 +267,13 @@ def open_namespace(
     language: str,
     model: str,
     dimension: int | None,
+    second: ModelToOpen | None = None,
 ) -> Namespace:
     """Return the namespace, created with this language and model by its first write.
 
-    If the dimension is unknown (None), a new namespace has no model yet. Raises InvalidInputError
-    for an unknown language.
+    A new namespace also gets the `second` model, for the languages that the first doesn't know. If
+    the dimension is unknown (None), it has no model yet. Raises InvalidInputError for an unknown
+    language.
     """
     tenant_id = claim_tenant(connection, tenant)
     namespace = find_namespace(connection, tenant_id, name)
@@ -266,7 +285,38 @@ def open_namespace(
         # A namespace that has settings or projects already gets its model at its first write.
         model_id = claim_model(connection, model, dimension)
         namespace = _make_namespace(connection, tenant_id, name, language, model_id)
+        if second is not None and namespace.model_id == model_id:
+            second_id = claim_model(connection, second.name, second.dimension)
+            added = EmbeddingModel(model_id=second_id, languages=("*",), **second._asdict())
+            keep_both(connection, namespace, added, in_use={})
+            namespace = fetch_namespace(connection, tenant_id, name)
     return namespace
+
+
+def keep_both(
+    connection: Connection,
+    namespace: Namespace,
+    added: EmbeddingModel,
+    *,
+    in_use: Mapping[str, JsonValue],
+) -> None:
+    """Let writes make vectors of a further model in addition to those of the one in use.
+
+    Args:
+        connection: A transaction.
+        namespace: The namespace, which has a model in use.
+        added: The further model.
+        in_use: How a process opens the model in use; empty if the program brings it.
+    """
+    # What the English model has learnt of other languages is worth less than words.
+    english = ["en"] if namespace.model == ENGLISH_MODEL else None
+    added_languages = None if added.languages is None else list(added.languages)
+    for model_id, embedder, languages in (
+        (namespace.model_id, in_use, english),
+        (added.model_id, added.embedder, added_languages),
+    ):
+        row = {"model_id": model_id, "embedder": Jsonb(dict(embedder)), "languages": languages}
+        execute(connection, "keep_model", {**namespace.key, **row}, "models.sql")
 
 
 def _read_stored(language: str) -> str:

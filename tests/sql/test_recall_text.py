@@ -27,7 +27,7 @@ from memsense.db.queries import as_sql, query, statement_names
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
-from memsense.search.recall.run import RecallRequest, query_values
+from memsense.search.recall.run import OtherQuestion, RecallRequest, query_values
 from memsense.search.recall.statement import (
     CONDITIONS,
     Indexed,
@@ -39,8 +39,9 @@ from memsense.search.recall.statement import (
 )
 from memsense.search.request import FILTER_NAMES, QUOTED, Filters
 from memsense.text.lexemes import ask_lexemes
+from memsense.types import EmbeddingModel
 
-INDEXED = Indexed(17, 3, 48)
+INDEXED = Indexed(17, 3, 48, (4, 64))
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
 FLAGS = (
@@ -54,6 +55,7 @@ FLAGS = (
     "superseding",
     "rarest",
     "is_past",
+    "two_models",
 )
 WINDOWS = (1, 3)
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
@@ -71,6 +73,8 @@ SHOWN = {
     "wording": Shape(identified=True, worded=True, turns_only=True),
     "least": Shape(turns_only=True, hides_expired=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
+    "two_models": Shape(two_models=True, tokens=True),
+    "two_models_indexed": Shape(whose=INDEXED, two_models=True, filters=("since",)),
     "superseding": Shape(tokens=True, superseding=True),
     "long": Shape(rarest=True, windows=2),
     "long_indexed": Shape(whose=INDEXED, rarest=True, windows=2, silent=SILENT[1]),
@@ -151,6 +155,7 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
         "silent",
         "windows",
         "hides_expired",
+        "of_other",  # of the parts of a shape with two models
         *FLAGS,
     }
     assert [(), tuple(OPTIONAL_ROUTES)] == OPTIONAL
@@ -196,6 +201,10 @@ def test_every_shape_is_planned_by_the_server(
             model_id=1,
             query_vector=HashingEmbedder().embed_query("tea"),
             window_vectors=[HashingEmbedder().embed_query(text) for text in ("sea", "pea")],
+            other=OtherQuestion(
+                EmbeddingModel(model_id=4, name="wide", dimension=64),
+                [HashingEmbedder(64).embed_query(text) for text in ("tea", "sea", "pea")],
+            ),
             terms=ask_lexemes("tea", "en", ()),
             profile=BALANCED,
             top_k=8,
@@ -268,10 +277,12 @@ def test_every_route_is_fused_under_its_place_in_the_order_of_routes(
     for shape in shapes:
         text, name = recall_text(shape), name_of(shape)
         found = fused.findall(text)
-        assert [(int(n), route) for n, route, _ in found] == [
-            (n, route) for n, route in numbered.items() if route in shape.routes
+        assert [(int(n), route, cte) for n, route, cte in found] == [
+            (n, route, f"{prefix}{route}")
+            for n, route in numbered.items()
+            if route in shape.routes
+            for prefix in (("", "other_") if shape.two_models and route in VECTOR_ROUTES else ("",))
         ], name
-        assert all(route == cte for _, route, cte in found), name
         assert set(shape.routes) == {*VECTOR_ROUTES, "lexical", *shape.optional} - {*shape.silent}
         assert set(re.findall(r"^(vec_\w+|facet_\w+) AS \(", text, re.MULTILINE)) == {
             route for route in shape.routes if route in VECTOR_ROUTES
@@ -409,7 +420,10 @@ def test_a_change_of_several_parts_is_shown_once_with_their_names() -> None:
 def arguments_of(shape: Shape) -> list[str]:
     found: list[str] = []
     if shape.indexed:
-        found += ["--indexed", *map(str, shape.indexed)]
+        *own, other = shape.indexed
+        found += ["--indexed", *map(str, own)]
+        if other is not None:
+            found += ["--other-indexed", *map(str, other)]
     elif shape.whose == "all_users":
         found.append("--all-users")
     for name in shape.filters:

@@ -212,7 +212,7 @@ def test_bad_vectors_fail_the_check(vectors: np.ndarray, message: str) -> None:
 
 
 def test_an_unknown_embedder_is_refused_with_the_known_names() -> None:
-    with pytest.raises(ConfigurationError, match="onnx, openai"):
+    with pytest.raises(ConfigurationError, match="multilingual, onnx, openai"):
         open_embedder("word2vec")
 
 

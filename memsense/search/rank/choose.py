@@ -82,7 +82,13 @@ class Ranked:
             sides=scored.sides,
             coverage=scored.coverage,
             similarity=scored.similarity,
+            model=self._model,
         )
+
+    @property
+    def _model(self) -> str:
+        """The model of whose vectors the cosines are."""
+        return self.candidates.models[int(self.candidates.by_other[self.row])]
 
 
 class ChunkEntries(Sequence[Entry]):

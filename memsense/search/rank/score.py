@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memsense.embed import QuestionTokens
 from memsense.embed.tokens import UNKNOWN_PIECE
 from memsense.search.explanation import SideValues, Term, WordMatch
-from memsense.search.profiles import VECTOR_ROUTES, Profile
+from memsense.search.profiles import SECOND_MODEL, VECTOR_ROUTES, Profile
 from memsense.search.question import Question, date_proximity
 from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
@@ -165,6 +165,8 @@ def score_terms(
         applies=np.ones(len(candidates), dtype=bool),
     )
     totals = sum([signal.contributions() for signal in own], memory.contributions())
+    # What a candidate has by itself, whichever model compares it.
+    boosts = sum([signal.contributions() for signal in own[2:]], memory.contributions())
     # Tokens come last: the score by the other terms says what to expect of a candidate that was not
     # compared.
     compared, current, late = None, None, list[Signal]()
@@ -186,6 +188,11 @@ def score_terms(
             rising = _current_signal(current, profile, len(candidates))
             totals = totals + rising.contributions()
             late.append(rising)
+    if candidates.by_other.any():
+        scores = profile.rrf_weight * candidates.rrf_scores + totals - boosts
+        second = _second_model_signal(candidates, coverage, similarity, scores)
+        totals = totals + second.contributions()
+        late.append(second)
     if profile.words_alone_weight and not candidates.embedded.all():
         # After everything that compares candidates: no other score may depend on the rise.
         alone = _words_alone_signal(
@@ -214,6 +221,44 @@ def _current_signal(current: Current, profile: Profile, count: int) -> Signal:
     for row, (lift, other) in current.lifts().items():
         values[row], because[row] = lift, current.describe(row, other)
     return _make_signal("current", profile.current_weight, values, because)
+
+
+def _second_model_signal(
+    candidates: Candidates, coverage: Values, similarity: Values, scores: Values
+) -> Signal:
+    """Return the signal that brings what the second model compares on the scale of the rest.
+
+    Its candidates lack the terms of tokens, and distances of two models give no common ranks. But
+    by cosine and words alone either model's can be ordered together. There a candidate takes its
+    place among those of the first model, whose own order by all terms stays as it is: it gets the
+    score that the one in the same place has.
+    """
+    values, because = np.zeros(len(candidates)), [""] * len(candidates)
+    plain = (
+        SECOND_MODEL["similarity_weight"] * similarity + SECOND_MODEL["coverage_weight"] * coverage
+    )
+    for members in (candidates.is_session, ~candidates.is_session):
+        rows = np.flatnonzero(members & candidates.by_other)
+        first = members & candidates.embedded & ~candidates.by_other
+        if not len(rows):
+            continue
+        marks, own = np.sort(plain[first]), np.sort(scores[first])
+        if not len(marks):
+            marks = own = np.zeros(1)
+        target = np.interp(plain[rows], marks, own)
+        # Beyond both ends it goes on as it goes within.
+        width = marks[-1] - marks[0]
+        slope = (own[-1] - own[0]) / width if width > 0 else 1.0
+        target += slope * np.maximum(plain[rows] - marks[-1], 0)
+        target -= slope * np.maximum(marks[0] - plain[rows], 0)
+        values[rows] = target - scores[rows]
+        places = len(marks) - np.searchsorted(marks, plain[rows], side="left") + 1
+        for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+            because[row] = (
+                f"by its cosine and words, {plain.item(row):.2f}, it would be number {place} of the"
+                " texts in the first model's languages"
+            )
+    return _make_signal("second_model", 1.0, values, because)
 
 
 def _words_alone_signal(
@@ -346,7 +391,7 @@ def _token_signals(
     def signal_of_turns(
         name: str, weight: float, values: Values, because: str | Sequence[str] = ""
     ) -> Signal:
-        applies = is_turn & (weight * values != 0)
+        applies = is_turn & ~candidates.by_other & (weight * values != 0)
         return Signal(name=name, weight=weight, values=values, applies=applies, because=because)
 
     def expected(values: Values) -> Values:

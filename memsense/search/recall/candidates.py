@@ -138,9 +138,10 @@ class Candidates(Sequence[Candidate]):
 
     `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0 means that the route did
     not find the candidate. `embeddings` is (n, d) float32, a row of zeros where `embedded` is
-    False. `tags` and `wordings` map chunk ids to values, for candidates that have any. `tokens` is
-    None if no tokens were read. `links` are the stored supersessions, of chunks that may not be
-    among these candidates any more.
+    False. `by_other` (n,) says whose texts the second of `models` compares, in a search that reads
+    two; cosines of the two models' vectors are 0. `tags` and `wordings` map chunk ids to values,
+    for candidates that have any. `tokens` is None if no tokens were read. `links` are the stored
+    supersessions, of chunks that may not be among these candidates any more.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -160,6 +161,8 @@ class Candidates(Sequence[Candidate]):
     assistant_speakers: Sequence[str | None]
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
+    by_other: NDArray[np.bool_]
+    models: Sequence[str] = ("", "")
     wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
@@ -195,6 +198,7 @@ class Candidates(Sequence[Candidate]):
             assistant_speakers=[item.assistant_speaker for item in candidates],
             embedded=np.array([item.embedding is not None for item in candidates], dtype=bool),
             embeddings=embeddings,
+            by_other=np.zeros(len(candidates), dtype=bool),
         )
 
     def __len__(self) -> int:
@@ -260,6 +264,8 @@ class Candidates(Sequence[Candidate]):
             assistant_speakers=[self.assistant_speakers[row] for row in listed],
             embedded=self.embedded[indexes],
             embeddings=self.embeddings[indexes],
+            by_other=self.by_other[indexes],
+            models=self.models,
             wordings=self.wordings,
             tokens=self.tokens.take(listed) if self.tokens else None,
             links=self.links,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from memsense.search.recall.statement import (
 )
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.store.scopes import LEXEMES_VERSION
-from memsense.types import Granularity
+from memsense.types import EmbeddingModel, Granularity
 
 # Looking up the vectors of 2% of a scan's rows one by one costs about as much as the scan. An HNSW
 # index goes by nearness alone: it would have to read most of its rows to find the few that pass.
@@ -87,20 +87,32 @@ TEXT_INDEXES: Mapping[str, TextIndex] = MappingProxyType(
 """The text index of each `lexical_mode`."""
 
 
+class OtherQuestion(NamedTuple):
+    """A question as a second model sees it.
+
+    Attributes:
+        model: The model.
+        vectors: The vectors of its windows, as many as those of the first model.
+    """
+
+    model: EmbeddingModel
+    vectors: Sequence[NDArray[np.float32]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
-    `model_id` is the model of `query_vector`: no vectors of another model are read. A long question
-    has several vectors, one for each of its windows: `window_vectors` are those behind the first,
-    and the best of all counts. `sessions`
-    says whether sessions may be returned; a profile may then read deeper. `token_limit`
-    is the number of candidates whose tokens are read. `terms` are the question's lexemes, each with
-    the number of its word, and `query` is the same as a tsquery, for the lexical mode "ts_rank".
-    `optional` maps the optional routes that run to their parameters, and `wording` holds the texts
-    to look for word for word. `may_have_expired` says whether anything stored may
-    have expired. `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at
-    `as_of`.
+    `model_id` is the model of `query_vector`, named `model`: no vectors of another model are read,
+    except with `other`, the question as a second model sees it, which compares the texts that the
+    first doesn't know. A long question has several vectors, one for each of its windows:
+    `window_vectors` are those behind the first, and the best of all counts. `sessions` says whether
+    sessions may be returned; a profile may then read deeper. `token_limit` is the number of
+    candidates whose tokens are read. `terms` are the question's lexemes, each with the number of
+    its word, and `query` is the same as a tsquery, for the lexical mode "ts_rank". `optional` maps
+    the optional routes that run to their parameters, and `wording` holds the texts to look for word
+    for word. `may_have_expired` says whether anything stored may have expired. `timeout` is in
+    seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
     """
 
     tenant_id: int
@@ -114,6 +126,8 @@ class RecallRequest:
     profile: Profile
     top_k: int
     window_vectors: Sequence[NDArray[np.float32]] = ()
+    other: OtherQuestion | None = None
+    model: str = ""
     sessions: bool = False
     token_limit: int = 0
     filters: Filters = NO_FILTERS
@@ -146,7 +160,9 @@ class RecallRequest:
     @property
     def candidate_limit(self) -> int:
         """Return the number of chunks that fusion keeps."""
-        return self.profile.candidate_limit(self.top_k, sessions=self.sessions)
+        limit = self.profile.candidate_limit(self.top_k, sessions=self.sessions)
+        # As many as each model alone would have, so that neither's texts push out the other's.
+        return 2 * limit if self.other else limit
 
     @property
     def route_limit(self) -> int:
@@ -229,7 +245,9 @@ def run_recalls(
             has_expired=bool(facts.get("lapsed")),
         )
         links = [Link(*link) for link in facts.get("superseding") or ()]
-        results.append((state, read_candidates(columns, request.wording, links)))
+        models = (request.model, request.other.model.name) if request.other else (request.model,)
+        candidates = read_candidates(columns, request.wording, links, models=models)
+        results.append((state, candidates))
     return results
 
 
@@ -258,6 +276,7 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         windows=1 + len(request.window_vectors),
         hides_expired=request.may_have_expired,
         lookups=lookups,
+        two_models=request.other is not None,
     )
 
 
@@ -276,6 +295,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
             f"query_vector_{number}": HalfVector(window.astype(np.float16))
             for number, window in enumerate(request.window_vectors, start=2)
         },
+        **_other_values(request.other),
         "terms": request.terms,
         "query": request.query,
         "near_words": NEAR_WORDS,
@@ -304,10 +324,26 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
     return values
 
 
-def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Link]) -> Candidates:
+def _other_values(other: OtherQuestion | None) -> dict[str, Any]:
+    if other is None:
+        return {"other_model_id": None}
+    names = ["other_vector", *(f"other_vector_{it}" for it in range(2, len(other.vectors) + 1))]
+    vectors = [HalfVector(vector.astype(np.float16)) for vector in other.vectors]
+    return {"other_model_id": other.model.model_id, **dict(zip(names, vectors, strict=True))}
+
+
+def read_candidates(
+    columns: Sequence[Any],
+    wording: Wording,
+    links: Sequence[Link],
+    *,
+    models: Sequence[str] = ("",),
+) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 
-    All columns are null if nothing was found.
+    All columns are null if nothing was found. `models` are the names of those that were asked.
+    Vectors of two stand next to each other, with zeros in the place of the other one's, so that
+    those of different models have a cosine of 0.
     """
     if columns[0] is None:
         return Candidates.of(())
@@ -333,13 +369,25 @@ def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Li
     scores[rows, routes] = read_joined_arrays(hit_scores, np.float64, lengths)[is_kept]
     # A chunk may have no vector yet, or only one of another model.
     is_embedded = np.zeros(len(chunk_ids), dtype=bool)
-    vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
-    if embedded is not None:
-        rows = by_id[np.searchsorted(sorted_ids, embedded)]
-        read = read_joined_halfvecs(embeddings)
+    by_other = np.zeros(len(chunk_ids), dtype=bool)
+    blocks: list[NDArray[np.float32]] = []
+    by_model = [(embedded, embeddings)]
+    if len(models) > 1:
+        by_model.append((tokens[0], tokens[1]))
+        tokens = tokens[2:]
+    for number, (ids, sent) in enumerate(by_model):
+        if ids is None:
+            continue
+        rows = by_id[np.searchsorted(sorted_ids, ids)]
+        read = read_joined_halfvecs(sent)
         is_embedded[rows] = True
-        vectors = np.zeros((len(chunk_ids), read.shape[1]), dtype=np.float32)
-        vectors[rows] = read
+        by_other[rows] = number > 0
+        block = np.zeros((len(chunk_ids), read.shape[1]), dtype=np.float32)
+        block[rows] = read
+        blocks.append(block)
+    vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
+    if blocks:
+        vectors = blocks[0] if len(blocks) == 1 else np.hstack(blocks)
     candidate_tokens = None
     if tokens and tokens[0] is not None:
         tokened, user_counts, counts, pieces, signs = tokens
@@ -372,6 +420,8 @@ def read_candidates(columns: Sequence[Any], wording: Wording, links: Sequence[Li
         assistant_speakers=[assistant_speakers[place] for place in places],
         embedded=is_embedded,
         embeddings=vectors,
+        by_other=by_other,
+        models=models,
         wordings=_read_wordings(worded or {}, identified or {}, wording),
         tokens=candidate_tokens,
         links=links,

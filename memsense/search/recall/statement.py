@@ -79,11 +79,15 @@ CONDITIONS = (*FILTER_NAMES, QUOTED)
 
 
 class Indexed(NamedTuple):
-    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide."""
+    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide.
+
+    `other` is the second model, if a search reads two, and the width of its vectors.
+    """
 
     scope_id: int
     model_id: int
     dimension: int
+    other: tuple[int, int] | None = None
 
 
 Whose = Literal["one_user", "all_users"] | Indexed
@@ -103,6 +107,8 @@ class Shape:
     rarest words of the question are searched for, with "bm25f". `windows` is the number of the
     question's vectors. `is_past`: memory is read as it stood at a moment. `hides_expired`: chunks
     that have expired and are not swept yet are left out; without it, none may have expired.
+    `two_models`: vectors of two models are read, each text's of the one that compares its language;
+    `of_other` is true only while the parts of the second are written.
     `lookups`: the GIN indexes are used through the functions of `sql/lookups.sql`, because
     row-level security keeps other statements from them.
     """
@@ -124,6 +130,18 @@ class Shape:
     is_past: bool = False
     hides_expired: bool = True
     lookups: bool = False
+    two_models: bool = False
+    of_other: bool = False
+
+    @property
+    def of_each_model(self) -> "tuple[Shape, ...]":
+        """Return the shape as the parts of each model are written."""
+        if not self.two_models:
+            return (self,)
+        whose = self.whose
+        if self.indexed is not None and self.indexed.other is not None:
+            whose = Indexed(self.indexed.scope_id, *self.indexed.other)
+        return self, replace(self, whose=whose, of_other=True)
 
     @property
     def indexed(self) -> Indexed | None:
@@ -179,7 +197,12 @@ def _join(steps: Iterable[str], shape: Shape) -> str:
     tokens, and_tokens = "", ""
     if shape.tokens:
         tokens, and_tokens = ", " + _part("token_columns"), "\nCROSS JOIN tokens"
-    answer = _part("answer", tokens=tokens, and_tokens=and_tokens)
+    others, and_others = "", ""
+    if shape.two_models:
+        others, and_others = ", other_embedded, other_embeddings", "\nCROSS JOIN other_vectors"
+    answer = _part(
+        "answer", others=others, and_others=and_others, tokens=tokens, and_tokens=and_tokens
+    )
     return f"/* {NAME} */ WITH " + ",\n".join(steps) + "\n" + answer
 
 
@@ -203,9 +226,10 @@ def compose(shape: Shape) -> Iterator[str]:
         yield from expiry_steps(SCOPES)
     if shape.filters:
         yield from _filtered(shape)
-    for route in VECTOR_ROUTES:
-        if route not in shape.silent:
-            yield _vector_route(route, shape)
+    for of_model in shape.of_each_model:
+        for route in VECTOR_ROUTES:
+            if route not in shape.silent:
+                yield _vector_route(route, of_model)
     yield from _words(shape)
     yield _part("lexical", shape, lists=_lists(shape, score="score"))
     for route in shape.optional:
@@ -219,12 +243,13 @@ def compose(shape: Shape) -> Iterator[str]:
         _part(
             "route_lists",
             number=str(number),
-            route=route,
+            name=name,
             lists=columns,
             weight=f"%(weight_{route})s",
         )
         for number, route in enumerate(ROUTES, start=1)
         if route in shape.routes
+        for name in _names(route, shape)
     ]
     yield _part("routes", lists="\nUNION ALL\n".join(lists))
     yield _part("ranked", listed=listed)
@@ -258,9 +283,14 @@ def compose(shape: Shape) -> Iterator[str]:
         worded = _part("worded_payload")
     joined = "\n".join(chunks)
     yield _part("candidates", shape, chunks=joined, worded=worded, identified=identified)
-    yield _part("vectors", shape)
+    for of_model in shape.of_each_model:
+        prefix = "other_" if of_model.of_other else ""
+        and_answers = f"\n      AND {_answers(shape)}" if shape.two_models else ""
+        yield _part("vectors", of_model, prefix=prefix, and_answers=and_answers)
     if shape.tokens:
-        yield _part("tokens", shape)
+        # The second model has no tokens, and the first one's say nothing of the texts it compares.
+        compared = " WHERE chunk_id = ANY ((SELECT embedded FROM vectors)::bigint[])"
+        yield _part("tokens", shape, compared=compared if shape.two_models else "")
     yield _state(shape)
 
 
@@ -324,20 +354,35 @@ def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
         holes |= {
             "in_scope": fill(f"in_scope_{_scope_kind(shape)}", "recall.sql"),
             "and_granularity": "" if shape.turns_only else ", granularity",
-            "distance": _best_window(shape.windows),
+            "distance": _best_window(shape),
+            "model": "%(other_model_id)s" if shape.of_other else "%(model_id)s",
+            "and_mark": fill("mark", "recall.sql") if shape.two_models else "",
+            "near": "other_near" if shape.of_other else "near",
             "question": "rarest" if shape.rarest else "question",
         }
     return fill(name, "recall.sql", **holes)
 
 
-def _best_window(windows: int) -> str:
+def _best_window(shape: Shape) -> str:
     """Return the distance of a vector to the question's, the least one if it has several."""
-    each = [f"embedding <#> {_vector(number)}::halfvec" for number in range(1, windows + 1)]
-    return each[0] if windows == 1 else f"least({', '.join(each)})"
+    numbers = range(1, shape.windows + 1)
+    each = [f"embedding <#> {_vector(number, shape)}::halfvec" for number in numbers]
+    return each[0] if shape.windows == 1 else f"least({', '.join(each)})"
 
 
-def _vector(number: int) -> str:
-    return "%(query_vector)s" if number == 1 else f"%(query_vector_{number})s"
+def _vector(number: int, shape: Shape) -> str:
+    name = "other_vector" if shape.of_other else "query_vector"
+    return f"%({name})s" if number == 1 else f"%({name}_{number})s"
+
+
+def _names(route: Route, shape: Shape) -> tuple[str, ...]:
+    """Return the names of a route's lists."""
+    return (route, f"other_{route}") if shape.two_models and route in VECTOR_ROUTES else (route,)
+
+
+def _answers(shape: Shape) -> str:
+    """Return the condition that a vector's model is the one that compares the text."""
+    return fill("answers", "recall.sql") if shape.two_models else "true"
 
 
 def _scope_kind(shape: Shape) -> str:
@@ -367,7 +412,9 @@ def _filtered(shape: Shape) -> Iterator[str]:
     materialized = "NOT MATERIALIZED" if _looks_up(shape) else "MATERIALIZED"
     yield _part("filtered", shape, materialized=materialized, conditions=_all(conditions))
     yield _part("few")
-    yield _part("near", shape, of_granularity=_of_granularity(shape))
+    for of_model in shape.of_each_model:
+        chosen = _all([_of_granularity(shape), _answers(shape)])
+        yield _part("near", of_model, of_granularity=chosen)
 
 
 def _of_granularity(shape: Shape) -> str:
@@ -415,6 +462,7 @@ def _vector_route(route: Route, shape: Shape) -> str:
         "previous_chunk_id IS NOT NULL" if is_next else "true",
         # Only whole texts are stored for session chunks: the other partitions hold turns alone.
         _of_granularity(shape) if route == "vec_full" else "true",
+        _answers(shape),
         _takes_part(shape, f"{table}.{chunk}"),
         _is_shown(shape, f"{table}.chunk_id") if is_next else "true",
         "NOT (SELECT are_few FROM few)" if looks_up_few else "true",
@@ -434,23 +482,22 @@ def _vector_route(route: Route, shape: Shape) -> str:
         holes["ef_search"] = _part("ef_search", share=share, growth=growth)
         # An index has one order: a scan for each window, whose results are joined below.
         scans = [
-            _part("scan_hnsw", shape, vector=_vector(number), **holes)
+            _part("scan_hnsw", shape, vector=_vector(number, shape), **holes)
             for number in range(1, shape.windows + 1)
         ]
         holes["scans"] = "\nUNION ALL\n".join(scans)
     nearest = _part("scan_exact" if shape.indexed is None else "scan_fresh", shape, **holes)
     if looks_up_few:
         if is_next:
-            is_visible = _is_shown(shape, f"{table}.chunk_id")
+            is_visible = _all([_is_shown(shape, f"{table}.chunk_id"), _answers(shape)])
             nearest = _part("unless_few_next", shape, scan=nearest, is_shown=is_visible, **holes)
         else:
             nearest = _part("unless_few", shape, scan=nearest, **holes)
     if shape.indexed is not None:
         order = "in_order" if shape.windows == 1 else "in_order_of_windows"
         nearest = _part(order, shape, scan=nearest)
-    return _part(
-        "vector_route", route=route, lists=_lists(shape, score="-distance"), nearest=nearest
-    )
+    name = _names(route, shape)[shape.of_other]
+    return _part("vector_route", name=name, lists=_lists(shape, score="-distance"), nearest=nearest)
 
 
 def _all(conditions: Sequence[str]) -> str:
