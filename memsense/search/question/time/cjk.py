@@ -12,6 +12,7 @@ from memsense.search.question.time.interval import (
     EARLIEST,
     FEAST,
     FEAST_SLACK,
+    FROM_TO,
     LIKELY,
     NEVER,
     PARTS,
@@ -71,9 +72,11 @@ _AGES = {
     "後年": -2,
     "再来年": -2,
 }
-_YEARS = (
-    rf"(?:(?P<year>{_YEAR})年度?|(?P<age>{'|'.join(sorted(_AGES, key=len, reverse=True))}))[的の]?"
-)
+_ERAS = {"昭和": 1925, "平成": 1988, "令和": 2018}
+"""The year before the first one of each era."""
+
+_ERA_YEAR = rf"(?:{_any(_ERAS)})(?:元|\d\d?)"
+_YEARS = rf"(?:(?P<year>{_YEAR}|{_ERA_YEAR})年度?|(?P<age>{_any(_AGES)}))[的の]?"
 _PART_WORDS = {
     **dict.fromkeys(("初", "初め", "初旬", "上旬", "頭", "はじめ"), "early"),
     **dict.fromkeys(("中旬", "半ば", "なかば"), "mid"),
@@ -118,6 +121,7 @@ _FEASTS = {
     "国庆": "national_day_cn",
     "國慶": "national_day_cn",
     "劳动节": "labour_day",
+    "五一劳动节": "labour_day",
     "勞動節": "labour_day",
     "五一": "labour_day",
     "春节": "spring_festival",
@@ -153,7 +157,7 @@ _UNITS = {
 _UNIT = rf"(?P<unit>{_any(_UNITS)})"
 _VAGUE = r"好几|好幾|几|幾|数|數|何|若干"
 _VAGUE_COUNT = re.compile(_VAGUE)
-_COUNT = rf"(?P<count>{_NUMBER}|{_VAGUE}|半)"
+_COUNT = rf"(?P<count>\d[、,~〜-]\d|{_NUMBER}|{_VAGUE}|半)"
 _LOOSE = r"(?:半|多|か|ほど|くらい|ぐらい|左右)?"
 
 
@@ -171,30 +175,42 @@ class _Reading:
     bounds_end: bool = False
 
 
-_DAY = re.compile(rf"(?:{_YEARS})?(?<!\d)(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號]")
+_HOURS = r"(?:の?(?:早上|上午|中午|下午|傍晚|晚上|夜里|早晨|凌晨|朝|午前|昼|午後|夕方|晩|夜))?"
+_DAY = re.compile(
+    rf"(?:{_YEARS})?(?<!\d)(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號]"
+    rf"(?:[,，]?\s?{_WEEK}{_CHINESE_DAY}|[(（][月火水木金土日一二三四五六][)）])?{_HOURS}"
+)
+_WEEK_OF_MONTH = re.compile(
+    rf"(?:{_YEARS})?(?<!\d)(?P<month>{_NUMBER})月份?[的の]?"
+    rf"(?:第(?P<week>[一二三四五1-5])(?:个|個)?|(?P<last>最后一|最後の|最終)(?:个|個)?){_WEEK}"
+)
+_HALF = re.compile(rf"{_YEARS}(?P<half>上半年|下半年|前半|後半|上半期|下半期|上期|下期)")
 _MONTH = re.compile(rf"(?:{_YEARS})?(?<!\d)(?P<month>{_NUMBER})月(?!\d)份?{_PARTS}")
 _SEASON = re.compile(
     rf"(?:{_YEARS}|(?P<first>(?<!\d)(?:19|20)\d\d)(?=[到至\u2013~〜/-]))"
     r"(?:(?:到|至|から|[-\u2013~〜/])(?:(?:19|20)?\d\d)年?)?(?:にかけて)?[的の]?"
     r"(?P<season>[春夏秋冬])(?:天|季|の間)?(?![节節])"
 )
+_SEASON_ALONE = re.compile(r"(?P<season>[春夏秋冬])(?:天(?!空)|季|(?=[に]))")
 _QUARTER = re.compile(rf"(?:{_YEARS})?第?(?P<quarter>[一二三四1-4])(?:个|個)?(?:季度|四半期)")
 _YEAR_ALONE = re.compile(rf"{_YEARS}")
 _FEAST = re.compile(rf"(?:{_YEARS})?(?P<feast>{_any(_FEASTS)})")
 _DECADE = re.compile(r"(?<!\d)(?P<decade>(?:19|20)?\d0|[五六七八九]十)年代")
-_NAMED_DAY = re.compile(rf"(?<!大)(?P<named>{_any(_NAMED)})|(?P<tonight>{_any(_TONIGHT)})")
+_NAMED_DAY = re.compile(
+    rf"(?<!大)(?P<named>{_any(_NAMED)})(?!性){_HOURS}|(?P<tonight>{_any(_TONIGHT)})"
+)
 _RECENT_DAY = re.compile(rf"{_any(_RECENTLY)}(?!の)")
 _THIS_WEEK = re.compile(
     rf"(?P<which>上上|上|这|這|本|下下|下)(?:一)?(?:个|個)?{_WEEK}(?:[的の]?"
-    rf"(?:{_WEEK}?(?P<chinese>{_CHINESE_DAY})|(?P<weekend>{_WEEK}?末)))?"
+    rf"(?:{_WEEK}?(?P<chinese>{_CHINESE_DAY}){_HOURS}|(?P<weekend>{_WEEK}?末)))?"
     r"|(?P<which2>先々週|先先週|先週|前の週|今週|再来週|来週)の?"
-    r"(?:(?P<japanese>[月火水木金土日])曜日?|(?P<weekend2>週?末))?"
+    rf"(?:(?P<japanese>[月火水木金土日])曜日?{_HOURS}|(?P<weekend2>週?末))?"
     r"|(?P<which3>上上?|这|這|本|下)(?:个|個)(?P<weekend3>周末|週末)"
     r"|(?P<which4>この|今度の|前の)(?P<weekend4>週末)"
 )
 _WEEKDAY = re.compile(
-    rf"(?<![上下这這本每毎个個]){_WEEK}(?P<chinese>{_CHINESE_DAY}|末)"
-    r"|(?P<latest>この前の|前の|直近の|直前の|最後の|最近の|先の)?(?P<japanese>[月火水木金土日])曜日?"
+    rf"(?<![上下这這本每毎个個]){_WEEK}(?P<chinese>{_CHINESE_DAY}|末(?!愉快|快乐)){_HOURS}"
+    rf"|(?P<latest>この前の|前の|直近の|直前の|最後の|最近の|先の)?(?P<japanese>[月火水木金土日])曜日?(?!大工|紙){_HOURS}"
 )
 _THIS_MONTH = re.compile(
     r"(?:(?P<which>上上|上|这|這|本|下)(?:一)?(?:个|個)?月|(?P<which2>先々月|先月|前の月|今月|来月))"
@@ -207,7 +223,7 @@ _AGO = re.compile(
     rf"(?<![\d月年第]){_COUNT}{_UNIT}{_LOOSE}(?:之前|以前|前)|(?P<half>半)(?P<half_unit>年|个月|個月|月)(?:ほど)?(?:之前|前)"
 )
 _RECENT = re.compile(
-    rf"(?:最近|过去|過去|近|这|這|ここ|この|前)の?(?:的)?{_COUNT}{_UNIT}(?!前)(?:以?内|里|の間|间|間)?"
+    rf"(?:最近|过去|過去|近|这|這|ここ|この)の?(?:的)?{_COUNT}{_UNIT}(?!前)(?:以?内|里|の間|间|間)?"
 )
 _STEPS = {
     "上上": -2,
@@ -231,7 +247,7 @@ _AND = frozenset("和与與跟と")
 _BETWEEN = re.compile(r"(?:之间|之間|の間|间|間)")
 _AFTERWARDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:まで(?:に|は)|为止|為止|時点|的时候)"), "by"),
-    (re.compile(r"(?:以来|以來|以降|から|起|开始|開始)"), "since"),
+    (re.compile(r"(?:以来|以來|以降|から|起(?![床来因初身飞])|开始|開始)"), "since"),
     (re.compile(r"(?:までの?|之前|以前|より前|の前|前)"), "before"),
     (re.compile(r"(?:之后|之後|以后|以後|より後|の?後(?!半)|のあと|后(?!半))"), "after"),
 )
@@ -298,7 +314,8 @@ class _Reader:
     def _year(self, match: re.Match[str]) -> int | None:
         """Return the year that a match names; None for none."""
         if match["year"]:
-            return _read_number(match["year"])
+            era = _ERAS.get(match["year"][:2])
+            return era + _read_number(match["year"][2:]) if era else _read_number(match["year"])
         if match["age"] and self.today:
             return self.today.year - _AGES[match["age"]]
         return None
@@ -338,6 +355,23 @@ class _Reader:
         first, last = PARTS[_PART_WORDS[match["part"]]]
         return days[0].replace(day=first), days[0].replace(day=min(last, days[1].day))
 
+    def week_of_month(self, match: re.Match[str]) -> Iterator[_Reading]:
+        """Read 5月第一周 and 5月の最終週."""
+        year, month = self._year(match), _read_number(match["month"])
+        first, last = month_days(year or ANY_YEAR, month)
+        start = last - timedelta(days=6)
+        if match["week"]:
+            start = first + timedelta(weeks=_read_number(match["week"]) - 1)
+        days = (start, min(start + timedelta(days=6), last))
+        yield replace(self._read(match, days, "week", "week of the month"), any_year=year is None)
+
+    def half(self, match: re.Match[str]) -> Iterator[_Reading]:
+        """Read 2023年上半年."""
+        year = self._year(match)
+        if year is not None:
+            month = 1 if match["half"][0] in "上前" else 7
+            yield self._read(match, month_days(year, month, 6), "range", "half of the year")
+
     def season(self, match: re.Match[str]) -> Iterator[_Reading]:
         """Read 2023年夏天, 2023年から2024年にかけての冬, 去年の夏."""
         year = int(match["first"]) if match["first"] else self._year(match)
@@ -346,6 +380,11 @@ class _Reader:
             if match["age"] and self.today and days[0] > self.today and match["age"] != "今年":
                 return
             yield self._read(match, days, "season", "season")
+
+    def season_alone(self, match: re.Match[str]) -> Iterator[_Reading]:
+        """Read 夏天 and 夏に: the latest summer."""
+        days = season_days(ANY_YEAR, _SEASONS[match["season"]], self.calendar.hemisphere)
+        yield replace(self._read(match, days, "season", "the latest such season"), any_year=True)
 
     def quarter(self, match: re.Match[str]) -> Iterator[_Reading]:
         """Read 2024年第三季度."""
@@ -484,9 +523,10 @@ class _Reader:
             yield self._read(match, days, "month" if months else "range", match[0])
             return
         unit = _UNITS[match["unit"]]
-        count, slack = self._count(match["count"])
-        earliest = add_units(self.today, unit, -(count + slack))
-        latest = add_units(self.today, unit, -(count - slack))
+        least, count = self._count(match["count"])
+        slack = count - least
+        earliest = add_units(self.today, unit, -count)
+        latest = add_units(self.today, unit, -least)
         grain: Grain = "day"
         if unit == "hour":
             earliest = latest = (self.now - timedelta(hours=count)).date()
@@ -516,18 +556,23 @@ class _Reader:
             )
             yield self._read(match, (first, self.today), "range", match[0])
             return
-        count, slack = self._count(match["count"])
-        first = add_units(self.today, unit, -(count + slack))
+        least, count = self._count(match["count"])
+        slack = count - least
+        first = add_units(self.today, unit, -count)
         confidence = LIKELY if slack else SURE
         yield self._read(
             match, (first, self.today), "range", f"the last {count} {unit}s", confidence
         )
 
     def _count(self, word: str) -> tuple[int, int]:
-        """Return how many units a phrase counts, and by how many that may be wrong."""
+        """Return how many units a phrase counts, at least and at most."""
         if _VAGUE_COUNT.fullmatch(word):
-            return 3, 1
-        return _read_number(word), 0
+            return 2, 4
+        if len(word) == 3 and word[1] in "、,~〜-":  # noqa: PLR2004
+            return int(word[0]), int(word[2])
+        if len(word) == 2 and "十" not in word and not word.isdecimal():  # noqa: PLR2004
+            return _DIGITS[word[0]], _DIGITS[word[1]]  # 两三天: two or three days
+        return _read_number(word), _read_number(word)
 
     def join(self, readings: list[_Reading]) -> Iterator[_Reading]:
         """Yield the readings, 3月から5月 as one range."""
@@ -563,7 +608,7 @@ class _Reader:
                 grain="range",
                 stop=second.stop,
                 any_year=any_year,
-                reading="from the one to the other",
+                reading=FROM_TO,
             )
         if waiting:
             yield waiting
@@ -614,6 +659,9 @@ class _Reader:
                 yield replace(item, days=week, grain="week", stop=match.end(), reading=reading)
                 return
         if self.today is None or not item.confidence:
+            yield item
+            return
+        if item.reading == FROM_TO:
             yield item
             return
         before = _BY.search(text, 0, start)
@@ -686,7 +734,10 @@ _RULES: tuple[
 ] = (
     (_DAY, _Reader.day),
     (_MONTH, _Reader.month),
+    (_WEEK_OF_MONTH, _Reader.week_of_month),
+    (_HALF, _Reader.half),
     (_SEASON, _Reader.season),
+    (_SEASON_ALONE, _Reader.season_alone),
     (_QUARTER, _Reader.quarter),
     (_YEAR_ALONE, _Reader.year),
     (_DECADE, _Reader.decade),

@@ -21,6 +21,8 @@ from memsense.search.question.time.interval import (
     EARLIEST,
     FEAST,
     FEAST_SLACK,
+    FROM_TO,
+    HALVES,
     LIKELY,
     NEVER,
     PARTS,
@@ -31,6 +33,7 @@ from memsense.search.question.time.interval import (
     Days,
     Grain,
     Interval,
+    Span,
     add_units,
     latest_days,
     month_days,
@@ -56,8 +59,8 @@ MOST_INTERVALS = 16
 EVENING = 18
 """Hour from which on "tonight" may have happened."""
 
+SHORTEST_WITHOUT_ACCENTS = 4
 FEW = (3, 1)
-FROM_TO = "from the one to the other"
 HELPER = "the day from which others count"
 UNIT_GRAINS: dict[str, Grain] = {
     "hour": "day",
@@ -112,7 +115,8 @@ class Reading:
 
 def _strip_accents(word: str) -> str:
     """Return a word in Latin letters without its accents."""
-    if word > "\u0250":
+    # "à" and "a", "né" and "ne" are different words.
+    if word > "\u0250" or len(word) < SHORTEST_WITHOUT_ACCENTS:
         return word
     return "".join(letter for letter in normalize("NFD", word) if not combining(letter))
 
@@ -138,6 +142,8 @@ class Vocabulary:
             self._add(forms, "R", days)
         self._add(table.tonight, "R", None)
         self._add(table.recently, "E", None)
+        for step, forms in table.next_days.items():
+            self._add(forms, "w", step)
         for name, forms in table.feasts.items():
             self._add(forms, "F", name)
         for year, forms in table.decades.items():
@@ -210,6 +216,7 @@ _STRONG: dict[str, int] = {}
 for _place, _vocabulary in enumerate(VOCABULARIES):
     for _word in _vocabulary.strong:
         _STRONG[_word] = _STRONG.get(_word, 0) | 1 << _place
+_DAY_LEADS = frozenset("am vom zum le du el del día".split())
 _ALL = (1 << len(VOCABULARIES)) - 1
 _KNOWN_BEFORE_HYPHEN = frozenset(
     form.rpartition(" ")[2].rstrip(".")
@@ -240,20 +247,34 @@ def find_intervals(
     visible = read_visible(text)
     now = now.astimezone(calendar.zone) if now else None
     tokens = list(split_tokens(visible, _KNOWN_BEFORE_HYPHEN))
-    languages = 0
+    languages, before = 0, ""
     for token in tokens:
-        languages |= _ALL if token.role and token.role in "YIniz" else _STRONG.get(token.text, 0)
-        if token.role == "Q":
+        if not token.role:
+            languages |= _STRONG.get(token.text, 0)
+        elif token.role in "YIjnizQ" or (
+            # "on the 12th", "am 12."
+            token.role == "D" and (token.value[1] or before in _DAY_LEADS)
+        ):
             languages = _ALL
+        before = token.text
     intervals: list[Interval] = []
     if languages:
         names = [token.text for token in tokens]
         scores = [sum(name in item.common for name in names) for item in VOCABULARIES]
-        for place, vocabulary in enumerate(VOCABULARIES):
-            if languages >> place & 1:
-                is_known = scores[place] == max(scores)
-                words = vocabulary.read(tokens, text, is_known=is_known)
-                intervals += _Reader(vocabulary, words, text, now, calendar).read()
+        read: list[tuple[int, Span]] = []
+        # Where two languages read the same words, the likelier language of the question counts.
+        for place in sorted(range(len(scores)), key=lambda place: -scores[place]):
+            if not languages >> place & 1:
+                continue
+            vocabulary, score = VOCABULARIES[place], scores[place]
+            words = vocabulary.read(tokens, text, is_known=score == max(scores))
+            for item in _Reader(vocabulary, words, text, now, calendar).read():
+                if not any(
+                    score < other and span[0] < item.span[1] and item.span[0] < span[1]
+                    for other, span in read
+                ):
+                    intervals.append(item)
+                    read.append((score, item.span))
     if _CJK.search(visible):
         intervals += find_cjk(visible, now=now, calendar=calendar)
     return _choose(intervals)[:MOST_INTERVALS]
@@ -295,8 +316,12 @@ _MONTH_DAY = re.compile(
     rf"{_YEAR}"
 )
 _MONTH_YEAR = re.compile(r"(?P<m>M)\.?[,-]?[od]*J?(?P<y>Y)J?")
+_YEAR_MONTH = re.compile(r"(?P<y>Y)J?,?[edf]+(?P<m>M)")
+_YEAR_SEASON = re.compile(r"(?P<y>Y)J?,?[edf]*(?P<s>S)(?P<z>)")
+_YEAR_BY_NAME = re.compile(r"(?P<which>[LPXBCm])(?=J)|(?<=J)(?P<which2>[lxBCm])")
 _MONTH = re.compile(r"(?P<m>M)")
 _SEASON_YEAR = re.compile(r"(?P<s>S),?[ods]*J?(?:(?P<y>Y)(?:[-t]d?(?P<y2>Y))?J?|(?P<z>z)J?)")
+_SEASON = re.compile(r"(?P<s>S)(?!o)")
 _QUARTER = re.compile(r"(?:(?P<q>Q)|d?(?P<o>[OD])\.?K)(?:,?[od]*J?(?P<y>Y)J?)?")
 _YEAR_ALONE = re.compile(r"(?P<j>J)?(?P<y>[Yz])(?P<j2>J)?")
 _DECADE = re.compile(r"d?J?(?P<i>i)J?")
@@ -305,7 +330,7 @@ _DOTTED = re.compile(r"(?P<lead>[fqstubyakUW])d?(?P<n>j)")
 _WEEKDAY = re.compile(r"(?P<w>[Wv])T?")
 _WEEKDAY_LIST = re.compile(r"[Wv]T?[&|,]+[df]*$")
 _RELATIVE = re.compile(
-    r"(?P<n>[UJKWvSMF])(?P<which>[lxBC])T?|(?P<which2>[LPXBC])[do]?(?P<n2>[UJKWvSMF])(?:-?c)?T?"
+    r"(?P<n>[UJKWvSMF])(?P<which>[lxBCm])T?|(?P<which2>[LPXBCm])[do]?(?P<n2>[UJKWvSMF])(?:-?c)?T?"
 )
 _WEEKDAY_OF_WEEK = re.compile(
     r"[df]*(?P<w>[Wv])T?,?[odfe]*(?:(?P<l>[LBPXC])(?P<u>U)|(?P<u2>U)(?P<l2>[lBxC]))"
@@ -325,12 +350,21 @@ _DAY_OF_MONTH = re.compile(
     r"(?P<d>D)\.?[odf]*(?:(?P<which>[LPBXC])(?P<u>U)|(?P<u2>U)(?P<which2>[lBxC]))"
 )
 
+_WEEK_OF_MONTH = re.compile(
+    r"[edf]*(?P<which>[OLlB])(?P<u>U)[oedf]*(?P<m>M)(?:\.?[,-]?[od]*J?(?P<y>Y)J?)?"
+)
+_WEEKDAY_AND_DAY = re.compile(r"(?P<w>[Wv]),?[df]*(?P<d>D)(?P<dot>\.?)")
+_DAY_ALONE = re.compile(r"(?<=[fdU])(?P<d>D)(?P<dot>\.?)(?![oM])|(?P<d2>D)_")
+_WEEKEND = re.compile(r"(?<=[efhd])(?P<u>U)(?![LlBxCm])")
+_AHEAD = re.compile(r"Z(?P<n>[NDV])(?P<u>[UJ])")
+_HALVES = ("half", "halb", "demi", "medio", "media", "полтора", "половиной")
 _LINK = re.compile(r"[df]*(?P<link>[-tu&|])[dfe]*")
 _OPENER = re.compile(r"(?P<opener>[kqsoe])[df]*$")
 _PART = re.compile(r"(?P<part>g)-?[od]*$")
-_WEEK_OF = re.compile(r"d?(?P<u>U)(?P<how>[oqsfd]+)$")
+_WEEK_OF = re.compile(r"d?(?<![LPXBCmNDV])(?P<u>U)(?P<how>[oqsfdh]*)$")
 _BESIDE = re.compile(r"d?L?(?P<n>[NDV])?(?P<u>[UJKWv])o?(?P<side>[bap])[od]*$")
-_OPERATOR = re.compile(r"(?P<operator>[sbauyqp])[edfo]*$")
+_NEXT_DAY = re.compile(r"(?P<w>w)[od]*$")
+_OPERATOR = re.compile(r"(?P<operator>[sbauyp])[edfo]*$")
 _IN_SENTENCE = re.compile(r"[^\s.!?:;\"'\u201c\u2018(]\s*$")
 _CLAUSE_END = re.compile(r"\s*(?:[,.;:?!)]|$)")
 _SURE_LEADS = frozenset("esug")
@@ -368,6 +402,8 @@ class _Reader:
         for pattern, read in _RULES:
             for match in pattern.finditer(self.roles):
                 readings += read(self, match)
+        if self.today and (years := list(_YEAR_BY_NAME.finditer(self.roles))):
+            readings += self._read_with_years(self.today, years)
         chosen = self._choose(readings)
         for reading in self._join(chosen):
             for item in self._apply_words_before(reading):
@@ -387,6 +423,22 @@ class _Reader:
         chosen.sort(key=lambda it: (it.start, it.stop))
         return chosen
 
+    def _read_with_years(self, today: date, years: Sequence[re.Match[str]]) -> Iterator[Reading]:
+        """Yield the readings of "March last year", with that year as a number."""
+        own_words, own_roles = self.words, self.roles
+        words, roles = list(own_words), list(own_roles)
+        for match in years:
+            place = match.start("which") if match["which"] else match.start("which2")
+            step = {"m": -2, "P": 0, "X": 1, "x": 1, "C": 1}.get(roles[place], -1)
+            words[place] = words[place]._replace(role="Y", value=today.year + step)
+            roles[place] = "Y"
+        self.words, self.roles = words, "".join(roles)
+        for pattern, read in _RULES_OF_YEARS:
+            for match in pattern.finditer(self.roles):
+                if match["y"]:
+                    yield from read(self, match)
+        self.words, self.roles = own_words, own_roles
+
     # Rules: each reads the words that its pattern matches.
 
     def day_month(self, match: re.Match[str]) -> Iterator[Reading]:
@@ -403,7 +455,8 @@ class _Reader:
             parts = [self.words[match.start(name)] for name in ("d", "d2") if match[name]]
             numbers = [word.value if word.role == "O" else word.value[0] for word in parts]
             is_ordinal = any(word.role == "O" or word.value[1] for word in parts)
-            if any(word.role == "O" for word in parts) and numbers != [1]:
+            is_named = "O" in {word.role for word in parts} and numbers != [1]
+            if is_named and self.table.capital != "never" and "o" not in match[0]:
                 return  # "the second May" is none
         if not year_word and not is_ordinal and not self._is_month(match, month_word):
             return
@@ -488,6 +541,21 @@ class _Reader:
         days = season_days(year, self._value(match, "s"), self.calendar.hemisphere)
         yield Reading(days=days, grain="season", start=match.start(), stop=match.end())
 
+    def season(self, match: re.Match[str]) -> Iterator[Reading]:
+        """Read "in summer"."""
+        word = self.words[match.start()]
+        lead = self.roles[: match.start()].rstrip("d")[-1:]
+        is_led = bool(lead) and lead in self.table.season_leads
+        if is_led or word.text.lower().endswith(("ой", "ом", "ью")):
+            yield Reading(
+                days=season_days(ANY_YEAR, word.value, self.calendar.hemisphere),
+                grain="season",
+                start=match.start(),
+                stop=match.end(),
+                reading="the latest such season",
+                any_year=True,
+            )
+
     def quarter(self, match: re.Match[str]) -> Iterator[Reading]:
         """Read "Q3 2024", "the third quarter of 2024", "in Q3"."""
         if match["q"]:
@@ -545,7 +613,7 @@ class _Reader:
     def decade(self, match: re.Match[str]) -> Iterator[Reading]:
         """Read "in the 1990s"."""
         lead = self.roles[: match.start()].rstrip("d")[-1:]
-        if lead and lead in "esubag":
+        if lead and lead in "esubagZ":
             first = self._value(match, "i")
             yield Reading(
                 days=(date(first, 1, 1), date(first + 9, 12, 31)),
@@ -646,9 +714,7 @@ class _Reader:
         word = self.words[match.start("n" if match["n"] else "n2")]
         if match["which2"] == "P" and self.roles[match.end() : match.end() + 1] in {"D", "H"}:
             return  # "this week 1 of the plan"
-        step = {"L": -1, "l": -1, "B": -1, "P": 0, "X": 1, "x": 1, "C": 1}[
-            match["which"] or match["which2"]
-        ]
+        step = {"m": -2, "P": 0, "X": 1, "x": 1, "C": 1}.get(match["which"] or match["which2"], -1)
         if word.role in "UJK":
             if word.value.is_many or word.value.name in {"day", "hour"} or word.value.factor > 1:
                 return
@@ -661,7 +727,7 @@ class _Reader:
             days, grain = self._month_days(word.value, step), "month"
         else:
             return  # feasts have a rule of their own
-        which = {-1: "last", 0: "this", 1: "next"}[step]
+        which = {-2: "last but one", -1: "last", 0: "this", 1: "next"}[step]
         name = f"calendar {grain}" if word.role in "UJK" else grain
         yield Reading(
             days=days,
@@ -688,7 +754,7 @@ class _Reader:
     def _weekday_days(self, weekday: int, step: int) -> Days:
         assert self.today is not None
         if step < 0:
-            day = weekday_before(self.today, weekday)
+            day = weekday_before(self.today, weekday) + timedelta(weeks=step + 1)
         elif step == 0:
             first, _ = week_days(self.today, self.calendar.week_start)
             day = first + timedelta(days=(weekday - first.weekday()) % 7)
@@ -712,7 +778,10 @@ class _Reader:
         years = range(self.today.year - 2, self.today.year + 3)
         nearby = [season_days(year, month, self.calendar.hemisphere) for year in years]
         if step < 0:
-            return [days for days in nearby if days[1] < self.today][-1]
+            return [days for days in nearby if days[1] < self.today][step]
+        first = nearby[2]
+        if not step and first[0].year == first[1].year:
+            return first  # in November, "this summer" is past
         return next(days for days in nearby if (days[0] if step else days[1]) >= self.today)
 
     def weekday_of_week(self, match: re.Match[str]) -> Iterator[Reading]:
@@ -754,6 +823,111 @@ class _Reader:
                 confidence=SURE if day <= self.today else NEVER,
             )
 
+    def week_of_month(self, match: re.Match[str]) -> Iterator[Reading]:
+        """Read "the first week of May", "the last week of May 2023"."""
+        unit: Unit = self._value(match, "u")
+        word = self.words[match.start("which")]
+        if unit not in {Unit("week"), Unit("weekend"), Unit("day")}:
+            return
+        year = self._value(match, "y") if match["y"] else ANY_YEAR
+        if not match["y"] and self.today:
+            year = self.today.year
+            if date(year, self._value(match, "m"), 1) > self.today:
+                year -= 1
+        first, last = month_days(year, self._value(match, "m"))
+        number = word.value if word.role == "O" else 0
+        if unit.name == "day":
+            day = first.replace(day=number) if number else last
+            days = (day, day)
+        elif unit.name == "week":
+            start = first + timedelta(weeks=number - 1) if number else last - timedelta(days=6)
+            days = (start, min(start + timedelta(days=6), last))
+        else:
+            saturdays = [
+                day
+                for day in (
+                    first + timedelta(days=shift) for shift in range((last - first).days + 1)
+                )
+                if day.weekday() == 5  # noqa: PLR2004
+            ]
+            saturday = saturdays[number - 1]
+            days = (saturday, saturday + timedelta(days=1))
+        yield Reading(
+            days=days,
+            grain=UNIT_GRAINS[unit.name],
+            start=match.start(),
+            stop=match.end(),
+            reading=f"{unit.name} of the month",
+            confidence=SURE if match["y"] else LIKELY,
+        )
+
+    def weekday_and_day(self, match: re.Match[str]) -> Iterator[Reading]:
+        """Read "Thursday the 12th": the latest day that is both."""
+        if self._is_day_alone(match) and self.today:
+            weekday, number = self._value(match, "w"), self._value(match, "d")[0]
+            for shift in range(366):
+                day = self.today - timedelta(days=shift)
+                if day.weekday() == weekday and day.day == number:
+                    yield self._alone(match, day)
+                    return
+
+    def day_alone(self, match: re.Match[str]) -> Iterator[Reading]:
+        """Read "on the 12th": the latest 12th."""
+        if match["d2"] and self.today:
+            yield from self._latest_with(match, self._value(match, "d2")[0], self.today)
+            return
+        lead = self.roles[: match.start()].rstrip("d")[-1:]
+        is_led = lead == "f" or self.words[match.start() - 1].text.lower() in {"día", "dia"}
+        if is_led and self._is_day_alone(match) and self.today:
+            yield from self._latest_with(match, self._value(match, "d")[0], self.today)
+
+    def _latest_with(self, match: re.Match[str], number: int, today: date) -> Iterator[Reading]:
+        days = [today - timedelta(days=shift) for shift in range(62)]
+        yield self._alone(match, next(day for day in days if day.day == number))
+
+    def weekend(self, match: re.Match[str]) -> Iterator[Reading]:
+        """Read "at the weekend": the latest one that has begun."""
+        if self.today and self._value(match, "u") == Unit("weekend"):
+            days = weekend_days(self.today)
+            if days[0] > self.today:
+                days = weekend_days(self.today - timedelta(weeks=1))
+            yield Reading(
+                days=days,
+                grain="weekend",
+                start=match.start(),
+                stop=match.end(),
+                reading="the latest weekend",
+                confidence=LIKELY,
+            )
+
+    def ahead(self, match: re.Match[str]) -> Iterator[Reading]:
+        """Read "in two weeks" in languages whose word for it means the future alone."""
+        unit: Unit = self._value(match, "u")
+        if self.today and unit.name in {"day", "week", "month", "year"}:
+            count, _ = self._count(self._word(match, "n"), unit)
+            day = add_units(self.today, unit.name, count * unit.factor)
+            yield replace(self._alone(match, day), confidence=NEVER, reading=f"{count} units ahead")
+
+    def _alone(self, match: re.Match[str], day: date) -> Reading:
+        return Reading(
+            days=(day, day),
+            grain="day",
+            start=match.start(),
+            stop=match.end(),
+            reading="the latest such day",
+            confidence=LIKELY,
+        )
+
+    def _is_day_alone(self, match: re.Match[str]) -> bool:
+        """Return whether a number can only be a day: "on the 12th?", not "on the 12th floor"."""
+        word = self.words[match.start("d")]
+        after = self.text[self.words[match.end() - 1].end :]
+        if match["dot"] and self.table.capital == "always":
+            # German: "am 12. gemacht", but not "am 12. Geburtstag".
+            return not after.lstrip()[:1].isupper()
+        is_ordinal = word.value[1] or not self.table.month_first
+        return is_ordinal and not match["dot"] and bool(_CLAUSE_END.match(after))
+
     def ago(self, match: re.Match[str]) -> Iterator[Reading]:
         """Read "two weeks ago", "a few months ago"."""
         if self.today is None or self.now is None:
@@ -762,8 +936,12 @@ class _Reader:
         unit: Unit = self._value(match, "u2" if is_before else "u")
         number = self._word(match, "n2" if is_before else "n")
         first = self._word(match, "m0" if is_before else "n0")
-        if number is None and is_before and not unit.is_many:
+        if number is None and is_before and not unit.is_many and unit.factor == 1:
             return
+        if number is None and self.text[: self.words[match.start()].start].rstrip().endswith(
+            _HALVES
+        ):
+            return  # "one and a half years ago"
         count, slack = self._count(number, unit)
         most, least = count + slack, count - slack
         if first is not None:
@@ -812,7 +990,10 @@ class _Reader:
                 return
         count, slack = self._count(number, unit)
         try:
-            first = add_units(self.today, unit.name, -(count + slack) * unit.factor)
+            if unit.name == "hour" and self.now:
+                first = (self.now - timedelta(hours=count + slack)).date()
+            else:
+                first = add_units(self.today, unit.name, -(count + slack) * unit.factor)
         except (ValueError, OverflowError):
             return
         yield Reading(
@@ -862,7 +1043,9 @@ class _Reader:
         name: str = self._value(match, "f")
         which = match["which"] or match["which2"] or ""
         lead = self.roles[: match.start()].rstrip("d")[-1:]
-        if not match["y"] and not which and not (lead and lead in "efhsbauykqtpL"):
+        is_led = bool(lead) and lead in "efhsbauykqtpL"
+        is_led = is_led or self.roles[: match.start()].rstrip("do")[-1:] == "w"
+        if not match["y"] and not which and not is_led:
             return
         find_day = FEAST_DAYS[name]
         confidence = FEAST
@@ -957,10 +1140,23 @@ class _Reader:
                 reading=f"{self.words[part.start()].value} part of the month",
             )
         elif part:
+            name = self.words[part.start()].value
             item = replace(item, start=part.start())
+            if item.grain == "year" and name in HALVES:
+                month, months = HALVES[name]
+                days = month_days(item.days[0].year, month, months)
+                item = replace(item, days=days, grain="range", reading=f"{name} of the year")
         week = _WEEK_OF.search(self.roles, 0, item.start)
         anchor = item.anchor or (self._latest(item)[0] if item.grain == "day" else None)
-        if week and anchor and self.words[week.start("u")].value == Unit("week"):
+        unit = self.words[week.start("u")].value if week else None
+        if week and anchor and unit == Unit("weekend"):
+            days, reading = weekend_days(anchor), "the weekend of that week"
+            yield replace(
+                item, days=days, grain="weekend", start=week.start(), reading=reading, anchor=None
+            )
+            yield replace(item, confidence=NEVER, reading=HELPER)
+            return
+        if week and anchor and unit == Unit("week"):
             is_from = any(role in "qs" for role in week["how"])
             days = (
                 (anchor, anchor + timedelta(days=6))
@@ -974,6 +1170,19 @@ class _Reader:
             yield replace(item, confidence=NEVER, reading=HELPER)
             return
         beside = _BESIDE.search(self.roles, 0, item.start)
+        next_day = _NEXT_DAY.search(self.roles, 0, item.start)
+        if next_day and anchor:
+            day = anchor + timedelta(days=self.words[next_day.start("w")].value)
+            yield replace(
+                item,
+                days=(day, day),
+                grain="day",
+                start=next_day.start("w"),
+                reading=f"next to {anchor}",
+                anchor=None,
+            )
+            yield replace(item, confidence=NEVER, reading=HELPER)
+            return
         if beside and anchor and (days := self._days_beside(beside, anchor, item.any_year)):
             yield replace(
                 item,
@@ -987,7 +1196,7 @@ class _Reader:
             return
         operator = _OPERATOR.search(self.roles, 0, item.start)
         # "From" and "since" have already opened a range that names its end.
-        is_open = operator is not None and not (is_joined and operator[1] in "qsu")
+        is_open = operator is not None and not (is_joined and operator[1] in "su")
         if operator and is_open and self.today and item.confidence:
             yield self._bound(item, operator)
         else:
@@ -1030,7 +1239,7 @@ class _Reader:
         first, last = self._latest(item)
         if role == "y":
             return replace(item, bounds_end=True, confidence=NEVER, reading="the end of the time")
-        if role in "sq":
+        if role == "s":
             days, reading = (first, self.today), "until today"
         elif role == "a":
             days, reading = (last + timedelta(days=1), self.today), "from the day after until today"
@@ -1100,7 +1309,10 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_MONTH_DAY, _Reader.month_day),
     (_MONTH_YEAR, _Reader.month_year),
     (_MONTH, _Reader.month),
+    (_YEAR_MONTH, _Reader.month_year),
+    (_YEAR_SEASON, _Reader.season_year),
     (_SEASON_YEAR, _Reader.season_year),
+    (_SEASON, _Reader.season),
     (_QUARTER, _Reader.quarter),
     (_YEAR_ALONE, _Reader.year),
     (_DECADE, _Reader.decade),
@@ -1110,8 +1322,23 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_RELATIVE, _Reader.relative),
     (_WEEKDAY_OF_WEEK, _Reader.weekday_of_week),
     (_DAY_OF_MONTH, _Reader.day_of_month),
+    (_WEEK_OF_MONTH, _Reader.week_of_month),
+    (_WEEKDAY_AND_DAY, _Reader.weekday_and_day),
+    (_DAY_ALONE, _Reader.day_alone),
+    (_WEEKEND, _Reader.weekend),
+    (_AHEAD, _Reader.ahead),
     (_AGO, _Reader.ago),
     (_RECENT, _Reader.recent),
     (_NAMED, _Reader.named),
+    (_FEAST, _Reader.feast),
+)
+_RULES_OF_YEARS: tuple[tuple[re.Pattern[str], _Rule], ...] = (
+    (_DAY_MONTH, _Reader.day_month),
+    (_MONTH_DAY, _Reader.month_day),
+    (_MONTH_YEAR, _Reader.month_year),
+    (_YEAR_MONTH, _Reader.month_year),
+    (_SEASON_YEAR, _Reader.season_year),
+    (_YEAR_SEASON, _Reader.season_year),
+    (_QUARTER, _Reader.quarter),
     (_FEAST, _Reader.feast),
 )

@@ -29,8 +29,20 @@ WEEK_SLACK = timedelta(days=3)
 RECENT_DAYS = 14
 """How long ago "the other day" may be."""
 
-PARTS = {"early": (1, 10), "mid": (11, 20), "late": (21, 31)}
+PARTS = {
+    "early": (1, 10),
+    "mid": (11, 20),
+    "late": (21, 31),
+    "first half": (1, 15),
+    "second half": (16, 31),
+}
 """First and last day of the parts of a month."""
+
+HALVES = {"first half": (1, 6), "second half": (7, 6)}
+"""First month of the halves of a year, and how many they have."""
+
+FROM_TO = "from the one to the other"
+"""Reading of a range whose first and last day the words name."""
 
 SEASON_MONTHS = 3
 QUARTER_MONTHS = 3

@@ -48,6 +48,7 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _NEXT_WORD = re.compile(r"[-.]([^\W\d_]+)")
+_LATIN_ENDS = frozenset("hdtreoºª°s")
 _MARK = re.compile("[-\u2013/.:]")
 _DIGIT = re.compile(r"\d")
 _NO_DIGIT = re.compile(r"\D")
@@ -55,6 +56,13 @@ _THOUSANDS = re.compile(r",\d\d\d(?!\d)")
 _BAD_BEFORE = frozenset("_./:#@$€£+=~&%№\\*^<>")
 _BAD_AFTER = frozenset("_@%€$£°=*^\\")
 _NO_NUMBER = ("#", None)
+# What is named by a number is not dated by it.
+_NAMED_BY_NUMBERS = frozenset(
+    "version versions release build room port page pin chapter section ticket issue line row id"
+    " zimmer raum seite kapitel zeile postfach chambre salle chapitre ligne numéro habitación sala"
+    " página capítulo línea número versión código версия версии версию комната комнате страница"
+    " страницы код номер порт バージョン 版本 房间 部屋 ページ".split()
+)
 
 
 class Token(NamedTuple):
@@ -123,7 +131,9 @@ def split_tokens(text: str, known_before_hyphen: frozenset[str]) -> Iterator[Tok
         elif kind == "mark":
             role = "-" if letters in "-\u2013\u2014" else letters if letters in ".,&" else "#"
             token = Token(letters, start, end, role)
-        elif not _is_free(text, start, before, known_before_hyphen):
+        elif before[1] in _NAMED_BY_NUMBERS or not _is_free(
+            text, start, before, known_before_hyphen
+        ):
             token = Token(letters, start, end, *_NO_NUMBER)
         elif kind == "iso":
             token = Token(letters, start, end, *_read_iso(letters))
@@ -181,7 +191,7 @@ def _name_number(digits: str, ordinal: str) -> tuple[str, Any]:
             return "i", 1900 + number
     if ordinal.endswith("s"):
         return _NO_NUMBER
-    if len(digits) == 4 and FIRST_YEAR <= number <= LAST_YEAR and not ordinal:  # noqa: PLR2004
+    if len(digits) == 4 and FIRST_YEAR <= number <= LAST_YEAR and ordinal[-1:] not in _LATIN_ENDS:  # noqa: PLR2004
         return "Y", number
     if len(digits) <= 2 and 1 <= number <= LONGEST_DAY:  # noqa: PLR2004
         return "D", (number, bool(ordinal))

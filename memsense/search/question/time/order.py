@@ -10,14 +10,15 @@ from memsense.search.question.time.engine import Unit, Word, read_words
 
 Side = Literal["before", "after"]
 
-NEAREST = 30
-"""Maximum distance in characters between a quotation and the "before" that is about it."""
+NEAREST = 3
+"""How many words before or after a quotation may say that it is about what came before it."""
 
 LONGEST_QUESTION = 300
 """Maximum length of a question about neighbours: a story has "before" in every other sentence."""
 
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _SENTENCE_END = re.compile(r"[.!?。！？]\s|\n")
+_WORDS = re.compile(r"[^\W\d_]+")
 _FINAL = " \t\n?!.…？！。:;,"
 
 # A word of order, then what it is about: "right after I swam", "the week after the move".
@@ -111,8 +112,8 @@ def _side_of_quotation(text: str, span: Span) -> Side | None:
     else:
         is_before = is_after = False
         # Only near the quotation: a question may have a "before" of its own.
-        near = before[-NEAREST:].partition(" ")[2] if len(before) > NEAREST else before
-        for words in read_words(f"{near} . {after[:NEAREST]}"):
+        near = [*_WORDS.findall(before)[-NEAREST:], *_WORDS.findall(after)[:NEAREST]]
+        for words in read_words(" ".join(near)):
             roles = "".join([word.role for word in words])
             is_before = is_before or "b" in roles or "p" in roles
             is_after = is_after or "a" in roles

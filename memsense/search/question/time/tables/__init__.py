@@ -14,9 +14,10 @@ class Table:
         e "in", f "on", s "since", b "before", a "after", u "until", y "by", h "for" and the like,
         k "between", q "from", t "to", & "and", | "or", o "of", d articles, c pronouns,
         L "last" before its noun, l behind it, B both, P "this", X "next" before, x behind, C both,
+        m "last but one",
         ^ "right" of "right after", $ "the last time", % "the first time",
         A "ago" behind its number, G before it, p "vor" (before, ago), Z "in (two weeks)",
-        T times of the day.
+        T times of the day, _ "числа" behind the number of a day.
 
     Attributes:
         months: The twelve months in every form.
@@ -33,9 +34,10 @@ class Table:
         roles: Words that join others, by their role.
         named: Named days by how many days ago they are.
         tonight: Phrases for what of today lies ahead.
+        next_days: Words for the day after (1) or before (-1) another ("lendemain").
         recently: Phrases for a day of the last two weeks.
         feasts: Feasts by the names in `engine.py`.
-        parts: Words for the "early", "mid" and "late" part of a month.
+        parts: Words for the parts of a month or year by the names in `interval.py`.
         decades: Decades in words, by their first year.
         counted: Nouns before which a number is no year.
         future: Words of a question about the future.
@@ -46,6 +48,7 @@ class Table:
         topicless: Words of a question that asks for nothing but a time.
         month_leads: Roles before a month that has neither day nor year.
         year_leads: Roles before a year.
+        season_leads: Roles before a season that has no year.
         weekday_leads: Roles before a weekday; " " if it needs none.
         verbs: Names of months that are also verbs or nouns.
         people: Names of months that are also first names.
@@ -67,6 +70,7 @@ class Table:
     roles: Mapping[str, str]
     named: Mapping[int, str]
     tonight: str = ""
+    next_days: Mapping[int, str] = field(default_factory=dict[int, str])
     recently: str = ""
     feasts: Mapping[str, str] = field(default_factory=dict[str, str])
     parts: Mapping[str, str]
@@ -80,6 +84,7 @@ class Table:
     topicless: str
     month_leads: str
     year_leads: str
+    season_leads: str = "e"
     weekday_leads: str
     verbs: str = ""
     people: str = ""

@@ -18,7 +18,7 @@ GERMAN = Table(
         "dezember|dez",
     ),
     weekdays=(
-        "montag|montags|montagabend|montagmorgen|montagnachmittag",
+        "montag|montagabend|montagmorgen|montagnachmittag",
         "dienstag|dienstagabend|dienstagmorgen|dienstagnachmittag",
         "mittwoch|mittwochabend|mittwochmorgen|mittwochnachmittag",
         "donnerstag|donnerstagabend|donnerstagmorgen|donnerstagnachmittag",
@@ -99,6 +99,7 @@ GERMAN = Table(
             "letzte|letzten|letzter|letztes|letztem|vergangene|vergangenen|vergangener|vergangenes"
             "|vergangenem|vorige|vorigen|voriger|voriges|vorigem|vorherige|vorherigen"
         ),
+        "m": "vorletzte|vorletzten|vorletzter|vorletztes|vorletztem",
         "P": "diese|diesen|dieser|dieses|diesem|heurige|heurigen|laufenden|aktuellen",
         "X": (
             "nächste|nächsten|nächster|nächstes|nächstem|naechste|naechsten|kommende|kommenden"
@@ -122,6 +123,7 @@ GERMAN = Table(
         -2: "übermorgen|uebermorgen",
     },
     tonight="heute abend|heute nacht",
+    next_days={1: "folgetag", -1: "vortag|vorabend"},
     recently="neulich|kürzlich|kuerzlich|letztens|vor kurzem|unlängst|dieser tage",
     feasts={
         "easter": "ostern|ostersonntag|osterwochenende|osterfest|osterfeiertagen",
@@ -145,6 +147,8 @@ GERMAN = Table(
         "early": "anfang|zu beginn|beginn|anfangs|in den ersten tagen",
         "mid": "mitte",
         "late": "ende|gegen ende|ausgang",
+        "first half": "ersten hälfte|erste hälfte|ersten halbjahr|erstes halbjahr",
+        "second half": "zweiten hälfte|zweite hälfte|zweiten halbjahr|zweites halbjahr",
     },
     decades={
         1950: "fünfzigern|fünfziger|fünfzigerjahren|fünfzigerjahre",
@@ -154,7 +158,7 @@ GERMAN = Table(
         1990: "neunzigern|neunziger|neunzigerjahren|neunzigerjahre",
     },
     counted=(
-        "euro|euros|dollar|leute|leuten|personen|menschen|schritte|meter|kilometer|km|kg|gramm|seiten"
+        "euro|euros|dollar|metern|zeichen|stücken|punkten|leute|leuten|personen|menschen|schritte|schritten|meter|kilometer|km|kg|gramm|seiten"
         "|zeilen|nutzer|kunden|stück|teile|wörter|worte|tage|stunden|mal|punkte|kalorien|dateien"
         "|mitarbeiter|mitarbeitern|einträge|watt|volt|liter|prozent|grad|tests|minuten|sekunden"
         "|einwohner|einwohnern|teilnehmer|mb|gb|kb|ms"

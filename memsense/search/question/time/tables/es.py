@@ -74,7 +74,8 @@ SPANISH = Table(
         4: "cuarto|cuarta",
     },
     roles={
-        "e": "en|durante|dentro de|en el transcurso de",
+        "Z": "dentro de",
+        "e": "en|durante|en el transcurso de",
         "f": "el",
         "s": "desde|desde el|a partir de|a partir del|desde la",
         "b": "antes de|antes del|previo a|previo al|antes|anterior al|anterior a",
@@ -90,6 +91,7 @@ SPANISH = Table(
         "d": "la|los|las",
         "B": "pasado|pasada|pasados|pasadas",
         "l": "último|última|últimos|últimas|anterior",
+        "m": "antepasado|antepasada",
         "P": "este|esta|estos|estas",
         "C": "próximo|próxima|proximo|proxima|próximos|próximas|siguiente|que viene",
         "^": "justo|inmediatamente|directamente|enseguida",
@@ -107,6 +109,7 @@ SPANISH = Table(
         -2: "pasado mañana",
     },
     tonight="esta noche",
+    next_days={1: "día siguiente", -1: "víspera|día anterior"},
     recently="el otro día|la otra noche|hace poco|el otro dia|recientemente",
     feasts={
         "easter": "pascua|domingo de pascua|domingo de resurrección|semana santa",
@@ -126,6 +129,8 @@ SPANISH = Table(
     },
     parts={
         "early": "principios|a principios|comienzos|a comienzos|inicios|a inicios|al principio",
+        "first half": "primera mitad|primer semestre",
+        "second half": "segunda mitad|segundo semestre",
         "mid": "mediados|a mediados|mitad",
         "late": "finales|a finales|fines|a fines|final|al final|fin",
     },
