@@ -8,6 +8,9 @@ in it, written by other hands than the set. The languages that the model doesn't
 words alone: a logistic regression over the largest coverage. Its threshold keeps --known of the
 questions answered. The others get the weight `foreign` of TOKEN_WEIGHTS: the largest that keeps all
 of their questions answered but for a margin of 0.15. Both are printed with what they silence.
+
+A memory that the model of the extra `multilingual` has vectors of gets the weights of that model: a
+regression over the largest similarity and coverage, whose threshold keeps 99% of the questions.
 """
 
 import argparse
@@ -21,7 +24,7 @@ import numpy as np
 from benchmarks.fits.fit_context import fit
 from memsense import MemSense
 from memsense.search.hits import judged
-from memsense.search.silence import TOKEN_WEIGHTS, judge_features
+from memsense.search.silence import MODEL_WEIGHTS, TOKEN_WEIGHTS, judge_features
 
 UNRELATED = Path(__file__).with_name("unrelated_languages.jsonl")
 MARGIN = 0.15
@@ -38,6 +41,7 @@ def main() -> None:
     options = parser.parse_args()
     unrelated = [json.loads(line) for line in UNRELATED.read_text(encoding="utf-8").splitlines()]
     rows = []
+    models: set[str] = set()
     with (
         gzip.open(options.panel_set, "rt", encoding="utf-8") as lines,
         MemSense.open(namespace=options.namespace) as memory,
@@ -53,6 +57,19 @@ def main() -> None:
                 result = memory.search(text, user_id=user_id, top_k=30, granularity="turn")
                 features = judge_features(text, judged(result), result.question)
                 rows.append((language, is_known, "tokens" in features, features))
+                models.add(result[0].explain.model if result else "")
+    if models & MODEL_WEIGHTS.keys():
+        known = np.array([is_known for _, is_known, _, _ in rows])
+        names = ("bias", "similarity", "coverage")
+        columns = np.array([[features[name] for name in names] for *_, features in rows])
+        weights = np.where(known, 1 / known.sum(), 1 / (~known).sum()) * 100
+        fitted = fit(columns, known.astype(float), weights, penalty=0.01)
+        totals = columns @ fitted
+        threshold = np.quantile(totals[known], 0.01)
+        fitted[0] -= threshold
+        print(models, dict(zip(names, fitted.round(2).tolist(), strict=True)))
+        print(f"  unrelated: {(totals[~known] < threshold).sum()} of {(~known).sum()} silent")
+        return
     # A prompt without hits has coverage 0, whatever its language.
     unknown = {language for language, is_known, has_tokens, _ in rows if is_known and not has_tokens}
     own = [row for row in rows if row[0] in unknown]

@@ -125,13 +125,19 @@ def test_coverage_decides_about_a_prompt_that_the_model_does_not_know() -> None:
     assert chance(0.03, is_asked=True) > 0.5 > chance(0.01, is_asked=True)
 
 
-def test_the_similarity_of_a_model_without_tokens_has_its_own_threshold() -> None:
+def test_a_model_without_tokens_has_weights_of_its_own() -> None:
     def chance(similarity: float, model: str) -> float:
-        hit = Judged(explain=replace(EXPLAIN, similarity=similarity), text="")
-        return judge("Как зовут собаку?", [hit], {"model": model}).chance
+        explain = replace(EXPLAIN, similarity=similarity, coverage=0.1, model=model)
+        return judge("Wie heißt der Hund?", [Judged(explain=explain, text="")], {}).chance
 
-    assert chance(0.2, "use-multilingual-3") < 0.5 < chance(0.24, "use-multilingual-3")
-    assert chance(0.24, "another") == chance(0.2, "another")
+    assert chance(0.25, "use-multilingual-3") < 0.5 < chance(0.31, "use-multilingual-3")
+    assert chance(0.25, "another") == chance(0.31, "another")
+
+
+def test_the_hits_that_the_model_of_the_best_one_compared_decide() -> None:
+    one = Judged(explain=replace(EXPLAIN, similarity=0.2, model="use-multilingual-3"), text="")
+    other = Judged(explain=replace(EXPLAIN, similarity=0.9, model="another"), text="")
+    assert judge("Hund?", [one, other], {}) == judge("Hund?", [one], {})
 
 
 def test_a_prompt_in_another_language_than_english_needs_nearer_hits() -> None:
