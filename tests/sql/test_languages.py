@@ -47,8 +47,8 @@ def test_a_namespace_stems_words_in_its_own_language(
         ("Who mended the lantren?", "I mended the lantern."),
         ("Where is my boathouse?", "The boat is at the lake."),
         ("Was ist mit der Rinne?", "Die Dachrinne tropft seit Montag."),
-        ("Wer hat den Kuchn gebacken?", "Der Kuchen ist fertig."),
-        ("Какая ёлкка?", "Мы купили ёлку вчера вечером."),
+        ("Wer hat die Schokolde gegessen?", "Die Schokolade ist im Schrank."),
+        ("Какой велосипд?", "Мы купили велосипед вчера вечером."),
     ],
 )
 def test_a_word_that_the_memory_lacks_finds_its_near_words(

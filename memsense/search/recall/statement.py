@@ -68,7 +68,8 @@ NEAR_SHARE, PART_SHARE = 0.8, 0.6
 end, and one that the word begins or ends with.
 """
 
-# March is no misspelt match, and "recreate" no compound of "create": short lexemes are near to many.
+# March is no misspelt match, and "recreate" no compound of "create": short lexemes have many near
+# ones.
 NEAR_LETTERS, PART_LETTERS, REST_LETTERS = 6, 4, 3
 """Letters of the shortest word that may be misspelt, of the shortest part of a compound, and of
 what remains of the compound.
@@ -501,8 +502,8 @@ def _state(shape: Shape) -> str:
     # A statement that takes for granted that nothing has expired reports whether that is so: if
     # not, the search is run again.
     expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"
-    asked = _part("asked_or_near", shape) if _has_near(shape) else _part("asked", shape)
-    facts = [_part("facts", shape, asked=asked), _part(expired, shape)]
+    terms = _part("asked_or_near", shape) if _has_near(shape) else _part("asked", shape)
+    facts = [_part("facts", shape, asked=terms), _part(expired, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user", shape))
     if shape.rarest:
