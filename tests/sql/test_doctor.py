@@ -498,3 +498,27 @@ def test_doctor_reports_a_job_without_a_worker_with_its_effect(
     else:
         # The check "indexing" reports memories whose vectors have waited for too long.
         assert (kind, found) == ("settle", [])
+
+
+@pytest.mark.parametrize(
+    ("tenant", "namespace", "here", "options"),
+    [
+        ("default", "default", "default", ""),
+        ("default", "notes", "default", " --namespace notes"),
+        ("default", "notes", "notes", " --namespace notes"),
+        ("default", "default", "notes", " --namespace default"),
+        ("acme", "my notes", "default", " --tenant acme --namespace 'my notes'"),
+    ],
+)
+def test_a_remedy_names_the_namespace_that_it_is_for(
+    store: psycopg.Connection[Any], tenant: str, namespace: str, here: str, options: str
+) -> None:
+    store.execute("UPDATE memsense.tenants SET name = %s", [tenant])
+    store.execute("UPDATE memsense.namespaces SET name = %s", [namespace])
+    store.execute(
+        "INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, run_at)"
+        " SELECT tenant_id, namespace_id, 'embed', scope_id, now() - interval '1 hour'"
+        " FROM memsense.scopes WHERE user_id = 'ada'"
+    )
+    finding = only(examine(store, replace(EXPECTED, namespace=here)), "jobs")
+    assert finding.remedy == f"run 'memsense{options} worker'"
