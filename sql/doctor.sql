@@ -306,6 +306,7 @@ SELECT
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
 WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.status = 'active' AND c.language IS NOT NULL
+  AND c.tsv IS NOT NULL
 ORDER BY c.chunk_id DESC
 LIMIT %(limit)s;
 

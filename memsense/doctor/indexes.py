@@ -19,6 +19,7 @@ INDEXES: Mapping[str, str] = {
     "chunks_content": "chunks",
     "chunks_expires_at": "chunks",
     "lexemes_pkey": "lexemes",
+    "lexemes_reversed": "lexemes",
     "scope_statistics_pkey": "scope_statistics",
     "scopes_pkey": "scopes",
     "scopes_tenant_id_namespace_id_user_id_key": "scopes",

@@ -257,12 +257,15 @@ def test_doctor_distinguishes_a_newer_revision_from_a_missing_schema(
     assert "memsense init" in describe_revision(None, "0002").remedy
 
 
-def test_a_wrong_text_search_configuration_is_found(store: psycopg.Connection[Any]) -> None:
-    store.execute("UPDATE memsense.namespaces SET language = 'simple'")
-    finding = only(examine(store), "language")
-    assert "'simple'" in finding.text
-    store.execute("UPDATE memsense.namespaces SET language = 'klingon'")
-    assert "the server lacks" in only(examine(store), "language").text
+def test_chunks_indexed_by_the_words_of_another_language_are_found(
+    store: psycopg.Connection[Any],
+) -> None:
+    store.execute("UPDATE memsense.chunks SET language = 'de' WHERE chunk_id IN (1, 2)")
+    # The numbers of chunks by language are off as well.
+    finding, _ = sorted(examine(store), key=lambda it: it.check)
+    assert finding.check == "language"
+    assert finding.text.startswith("2 of the newest 50 chunks of default/default are not indexed")
+    assert finding.remedy == "run 'memsense db reindex'"
 
 
 def test_missing_vectors_are_found(store: psycopg.Connection[Any]) -> None:
