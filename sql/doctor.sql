@@ -130,9 +130,11 @@ SELECT user_id FROM memsense.scopes WHERE indexed AND NOT keeps_fresh ORDER BY s
 
 -- name: list_unsettled
 -- Memories with many vectors that wait to be added to the HNSW indexes, while no worker does it.
-SELECT s.user_id, f.chunks
+SELECT t.name AS tenant, n.name AS namespace, s.user_id, f.chunks
 FROM memsense.jobs AS j
 JOIN memsense.scopes AS s ON s.tenant_id = j.tenant_id AND s.scope_id = j.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = j.tenant_id AND n.namespace_id = j.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = j.tenant_id
 CROSS JOIN LATERAL (
     SELECT count(DISTINCT e.chunk_id) AS chunks
     FROM memsense.embeddings_full AS e
@@ -320,6 +322,7 @@ SELECT
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
 WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.status = 'active' AND c.language IS NOT NULL
+  AND c.tsv IS NOT NULL
 ORDER BY c.chunk_id DESC
 LIMIT %(limit)s;
 

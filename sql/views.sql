@@ -656,7 +656,7 @@ COMMENT ON COLUMN memsense.lexeme_stats.tenant IS 'Name of the tenant that owns 
 COMMENT ON COLUMN memsense.lexeme_stats.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.lexeme_stats.user_id IS 'The user whose memory it is.';
 COMMENT ON COLUMN memsense.lexeme_stats.granularity IS 'turn or session.';
-COMMENT ON COLUMN memsense.lexeme_stats.lexeme IS 'The lexeme, as the namespace''s text-search configuration makes it.';
+COMMENT ON COLUMN memsense.lexeme_stats.lexeme IS 'The lexeme: a word of the texts, folded and stemmed in the language of each.';
 COMMENT ON COLUMN memsense.lexeme_stats.document_frequency IS 'Active chunks that have it, not counting their context.';
 COMMENT ON COLUMN memsense.lexeme_stats.chunk_count IS 'Active chunks of this granularity.';
 COMMENT ON COLUMN memsense.lexeme_stats.share IS 'document_frequency / chunk_count.';

@@ -45,7 +45,7 @@ def examine_vectors(connection: Connection, _: Expected) -> Iterator[Finding]:
         )
 
 
-def examine_jobs(connection: Connection, _: Expected) -> Iterator[Finding]:
+def examine_jobs(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine jobs: those that wait for a worker, and those that are dead."""
     for counts in fetch_all(connection, "count_all_jobs", file=FILE, of=Named):
         place = f"{counts['tenant']}/{counts['namespace']}"
@@ -54,7 +54,8 @@ def examine_jobs(connection: Connection, _: Expected) -> Iterator[Finding]:
                 severity="error",
                 text=f"{counts['dead']} jobs of {place} are dead, the last because of:"
                 f" {counts['last_error']}",
-                remedy="see 'memsense jobs list --status dead', then 'memsense jobs retry --dead'",
+                remedy=f"see '{expected.command('jobs list --status dead', counts)}', then"
+                f" '{expected.command('jobs retry --dead', counts)}'",
             )
         if counts["overdue"]:
             # Imported here: its 28 modules are for doing jobs, and most stores have no such job.
@@ -66,7 +67,7 @@ def examine_jobs(connection: Connection, _: Expected) -> Iterator[Finding]:
                     severity="warning",
                     text=f"{counts['overdue']} jobs of {place} wait for a worker, the oldest since"
                     f" {counts['oldest_at']:%Y-%m-%d %H:%M} UTC: {effect}",
-                    remedy="run 'memsense worker'",
+                    remedy=f"run '{expected.command('worker', counts)}'",
                 )
 
 
@@ -81,25 +82,26 @@ def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Findi
             text=f"{namespace['chunks']} exchanges of"
             f" {namespace['tenant']}/{namespace['namespace']} have no token vectors: a question's"
             " words can't be compared with theirs",
-            remedy="run 'memsense db fill'",
+            remedy=f"run '{expected.command('db fill', namespace)}'",
         )
 
 
-def examine_parts(connection: Connection, _: Expected) -> Iterator[Finding]:
+def examine_parts(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine exchanges that were stored in longer parts than today's."""
     for place, group in groupby(
         _list_long(connection), lambda it: f"{it['tenant']}/{it['namespace']}"
     ):
         memories = list(group)
         waiting = all(memory["has_job"] for memory in memories)
+        worker = expected.command("worker", memories[0])
         yield Finding(
             severity="info" if waiting else "warning",
             text=f"{sum(memory['exchanges'] for memory in memories)} long exchanges of {place} wait"
             " to be cut into shorter parts: till then only words find what is behind the first"
             f" {LARGEST_PART:,} characters",
-            remedy="run 'memsense worker'"
+            remedy=f"run '{worker}'"
             if waiting
-            else "run 'memsense doctor --repair', then 'memsense worker'",
+            else f"run 'memsense doctor --repair', then '{worker}'",
         )
 
 
@@ -144,20 +146,21 @@ def list_namespaces(connection: Connection) -> list[Named]:
     return fetch_all(connection, "list_namespaces", file=FILE, of=Named)
 
 
-def examine_languages(connection: Connection, _: Expected) -> Iterator[Finding]:
+def examine_languages(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine index entries: those of an earlier version, and those that a write would not make."""
     for place, group in groupby(
         _list_former(connection), lambda it: f"{it['tenant']}/{it['namespace']}"
     ):
         memories = list(group)
         waiting = all(memory["has_job"] for memory in memories)
+        worker = expected.command("worker", memories[0])
         yield Finding(
             severity="info" if waiting else "warning",
             text=f"{len(memories)} memories of {place} wait to be indexed by language: till then"
             " their words are found as they were spelt",
-            remedy="run 'memsense worker'"
+            remedy=f"run '{worker}'"
             if waiting
-            else "run 'memsense doctor --repair', then 'memsense worker'",
+            else f"run 'memsense doctor --repair', then '{worker}'",
         )
     for namespace in list_namespaces(connection):
         newest = {**namespace, "limit": SAMPLED_CHUNKS}
@@ -171,7 +174,7 @@ def examine_languages(connection: Connection, _: Expected) -> Iterator[Finding]:
                 text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of"
                 f" {namespace['tenant']}/{namespace['namespace']} are not indexed by the words of"
                 " their language; questions will miss them",
-                remedy="run 'memsense db reindex'",
+                remedy=f"run '{expected.command('db reindex', namespace)}'",
             )
 
 

@@ -1,10 +1,12 @@
 """Findings of an examination, their report, and the expectations that they are compared with."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from memsense.config import Settings
+from memsense.db.rows import Named
 from memsense.embed import Embedder, find_token_embedder
 
 FILE = "doctor.sql"
@@ -91,3 +93,18 @@ class Expected:
             index_users=settings.index_users,
             tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
         )
+
+    def command(self, verb: str, place: Named) -> str:
+        """Return the command of a remedy, which works on one namespace alone.
+
+        Args:
+            verb: The command's words behind `memsense`.
+            place: Row with the columns `tenant` and `namespace`. Their options are left out only
+                where both the row and the caller have the default.
+        """
+        options = [
+            f" --{name} {shlex.quote(place[name])}"
+            for name, here in (("tenant", self.tenant), ("namespace", self.namespace))
+            if {place[name], here} != {"default"}
+        ]
+        return f"memsense{''.join(options)} {verb}"

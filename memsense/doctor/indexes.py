@@ -19,6 +19,7 @@ INDEXES: Mapping[str, str] = {
     "chunks_content": "chunks",
     "chunks_expires_at": "chunks",
     "lexemes_pkey": "lexemes",
+    "lexemes_reversed": "lexemes",
     "scope_statistics_pkey": "scope_statistics",
     "scopes_pkey": "scopes",
     "scopes_tenant_id_namespace_id_user_id_key": "scopes",
@@ -177,7 +178,8 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
             severity="warning",
             text=f"{scope['chunks']:,} chunks of {scope['user_id']!r} wait to be added to its"
             f" indexes, and no worker does it: from {FRESH_LIMIT:,} on, writes do it themselves",
-            remedy="run 'memsense worker', or 'memsense db optimise' at times",
+            remedy=f"run '{expected.command('worker', scope)}', or"
+            f" '{expected.command('db optimise', scope)}' at times",
         )
 
 

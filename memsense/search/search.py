@@ -88,6 +88,7 @@ class Search:
         analysis: dict[str, Any] = {
             "text": self.request.query,
             "searched": question.search_text,
+            "language": question.language,
             "names": list(question.named_speakers),
             "dates": [item.text for item in question.intervals],
             "quoted": list(question.quoted),

@@ -154,11 +154,13 @@ class Collection:
         # Items keep no language, and those of before were indexed by PostgreSQL: a word is asked
         # for as English as well.
         language = self.detect(text)
-        asked = [list_lexemes(text, language), list_lexemes(text, "en")]
-        asked.append(
-            list_former_lexemes(text, "en" if self.namespace.language == AUTO else language)
+        former = "en" if self.namespace.language == AUTO else language
+        lexemes = (
+            list_lexemes(text, language),
+            list_lexemes(text, "en"),
+            list_former_lexemes(text, former),
         )
-        return list(dict.fromkeys(chain.from_iterable(asked)))
+        return list(dict.fromkeys(chain.from_iterable(lexemes)))
 
     def values(self) -> dict[str, Any]:
         """Return the parameters that every statement of this module takes."""

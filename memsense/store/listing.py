@@ -178,9 +178,9 @@ def list_matching_words(
 ) -> set[str]:
     """Return the words that have one of the lexemes in a language of the namespace's memories."""
     languages = find_every_scope(connection, namespace.tenant_id, namespace.name).languages
-    wanted = set(lexemes)
+    terms = set(lexemes)
     return {
         word
         for word in words
-        if any(not wanted.isdisjoint(list_lexemes(word, language)) for language in languages)
+        if any(not terms.isdisjoint(list_lexemes(word, language)) for language in languages)
     }

@@ -146,13 +146,13 @@ def _relex_chunks(
     version, or of all `after` an id.
     """
     values = {**scope.key, "granularity": granularity, "after": after, "limit": AT_ONCE}
-    found = fetch_all(connection, "fetch_texts", values, FILE, of=Named)
-    if not found:
+    rows = fetch_all(connection, "fetch_texts", values, FILE, of=Named)
+    if not rows:
         return []
-    chunk_ids: list[int] = [row["chunk_id"] for row in found]
+    chunk_ids: list[int] = [row["chunk_id"] for row in rows]
     terms = [
         {"chunk_id": chunk_id, **entry}
-        for chunk_id, entry in zip(chunk_ids, _index(scope, found, granularity), strict=True)
+        for chunk_id, entry in zip(chunk_ids, _index(scope, rows, granularity), strict=True)
     ]
     # Subtracted by the old entries and added by the new ones: a search between two batches finds
     # the frequencies of what is stored.
@@ -165,27 +165,27 @@ def _relex_chunks(
 def _relex_past(connection: Connection, scope: Scope, after: int | None) -> list[int]:
     """Make the entries of some past states again; return their ids as `_relex_chunks` does."""
     values = {**scope.key, "after": after, "limit": AT_ONCE}
-    found = fetch_all(connection, "fetch_past", values, FILE, of=Named)
-    if not found:
+    rows = fetch_all(connection, "fetch_past", values, FILE, of=Named)
+    if not rows:
         return []
-    chunks: list[dict[str, Any]] = [row["chunk"] for row in found]
+    chunks: list[dict[str, Any]] = [row["chunk"] for row in rows]
     entries: list[dict[str, Any]] = []
     for chunk in chunks:
         text = {**chunk, "language": None, "former_language": chunk.get("language")}
         entries += _index(scope, [text], chunk["granularity"])
     # Composed apart from the update: Citus runs none that makes JSON of columns.
-    made = {"entries": Jsonb([{"place": at, **entry} for at, entry in enumerate(entries)])}
-    composed = fetch_all(connection, "compose_entries", made, FILE, of=Named)
+    values = {"entries": Jsonb([{"place": at, **entry} for at, entry in enumerate(entries)])}
+    composed = fetch_all(connection, "compose_entries", values, FILE, of=Named)
     for chunk, entry, columns in zip(chunks, entries, composed, strict=True):
         chunk |= {**columns, "language": entry["language"]}
     written = {
         **scope.key,
-        "chunk_ids": [row["chunk_id"] for row in found],
-        "past_ids": [row["past_id"] for row in found],
+        "chunk_ids": [row["chunk_id"] for row in rows],
+        "past_ids": [row["past_id"] for row in rows],
         "chunks": [Jsonb(chunk) for chunk in chunks],
     }
     execute(connection, "write_past", written, FILE)
-    return sorted(row["past_id"] for row in found)
+    return sorted(row["past_id"] for row in rows)
 
 
 def _index(

@@ -257,12 +257,15 @@ def test_doctor_distinguishes_a_newer_revision_from_a_missing_schema(
     assert "memsense init" in describe_revision(None, "0002").remedy
 
 
-def test_a_wrong_text_search_configuration_is_found(store: psycopg.Connection[Any]) -> None:
-    store.execute("UPDATE memsense.namespaces SET language = 'simple'")
-    finding = only(examine(store), "language")
-    assert "'simple'" in finding.text
-    store.execute("UPDATE memsense.namespaces SET language = 'klingon'")
-    assert "the server lacks" in only(examine(store), "language").text
+def test_chunks_indexed_by_the_words_of_another_language_are_found(
+    store: psycopg.Connection[Any],
+) -> None:
+    store.execute("UPDATE memsense.chunks SET language = 'de' WHERE chunk_id IN (1, 2)")
+    # The numbers of chunks by language are off as well.
+    finding, _ = sorted(examine(store), key=lambda it: it.check)
+    assert finding.check == "language"
+    assert finding.text.startswith("2 of the newest 50 chunks of default/default are not indexed")
+    assert finding.remedy == "run 'memsense db reindex'"
 
 
 def test_missing_vectors_are_found(store: psycopg.Connection[Any]) -> None:
@@ -498,3 +501,27 @@ def test_doctor_reports_a_job_without_a_worker_with_its_effect(
     else:
         # The check "indexing" reports memories whose vectors have waited for too long.
         assert (kind, found) == ("settle", [])
+
+
+@pytest.mark.parametrize(
+    ("tenant", "namespace", "here", "options"),
+    [
+        ("default", "default", "default", ""),
+        ("default", "notes", "default", " --namespace notes"),
+        ("default", "notes", "notes", " --namespace notes"),
+        ("default", "default", "notes", " --namespace default"),
+        ("acme", "my notes", "default", " --tenant acme --namespace 'my notes'"),
+    ],
+)
+def test_a_remedy_names_the_namespace_that_it_is_for(
+    store: psycopg.Connection[Any], tenant: str, namespace: str, here: str, options: str
+) -> None:
+    store.execute("UPDATE memsense.tenants SET name = %s", [tenant])
+    store.execute("UPDATE memsense.namespaces SET name = %s", [namespace])
+    store.execute(
+        "INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, run_at)"
+        " SELECT tenant_id, namespace_id, 'embed', scope_id, now() - interval '1 hour'"
+        " FROM memsense.scopes WHERE user_id = 'ada'"
+    )
+    finding = only(examine(store, replace(EXPECTED, namespace=here)), "jobs")
+    assert finding.remedy == f"run 'memsense{options} worker'"

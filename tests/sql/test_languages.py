@@ -2,7 +2,7 @@
 
 import psycopg
 import pytest
-from embedders import HashingEmbedder
+from embedders import HashingEmbedder, TokenHashingEmbedder
 
 from memsense import MemSense
 from memsense.errors import InvalidInputError
@@ -47,8 +47,8 @@ def test_a_namespace_stems_words_in_its_own_language(
         ("Who mended the lantren?", "I mended the lantern."),
         ("Where is my boathouse?", "The boat is at the lake."),
         ("Was ist mit der Rinne?", "Die Dachrinne tropft seit Montag."),
-        ("Wer hat den Kuchn gebacken?", "Der Kuchen ist fertig."),
-        ("Какая ёлкка?", "Мы купили ёлку вчера вечером."),
+        ("Wer hat die Schokolde gegessen?", "Die Schokolade ist im Schrank."),
+        ("Какой велосипд?", "Мы купили велосипед вчера вечером."),
     ],
 )
 def test_a_word_that_the_memory_lacks_finds_its_near_words(
@@ -72,6 +72,26 @@ def test_a_texts_language_is_stored_and_counted(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT languages FROM memsense.scopes").fetchone()
     assert row == ({"de": 1, "en": 2},)
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Wo hat die Katze gestern geschlafen?", "de"),
+        ("Where did the cat sleep yesterday?", "en"),
+        ("Где вчера спала кошка?", "ru"),
+        ("Katze?", "de"),  # too short to tell: as most of the memory
+    ],
+)
+def test_an_answer_names_the_questions_language_which_silence_weighs(
+    database_url: str, question: str, language: str
+) -> None:
+    with MemSense.open(database_url, embedder=TokenHashingEmbedder()) as memory:
+        remember(memory, "Die Katze schlief auf dem Sofa.", "Der Hund bellte sehr laut.")
+        result = memory.search(question, user_id="ada")
+        assert result.question["language"] == language
+        foreign = [term.weight for term in result.relevance.terms if term.name == "foreign"]
+    assert foreign == ([] if language == "en" else [-1.15])
 
 
 def test_an_unknown_language_is_refused_and_nothing_is_stored(

@@ -548,8 +548,8 @@ def _state(shape: Shape) -> str:
     # A statement that takes for granted that nothing has expired reports whether that is so: if
     # not, the search is run again.
     expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"
-    asked = _part("asked_or_near", shape) if _has_near(shape) else _part("asked", shape)
-    facts = [_part("facts", shape, asked=asked), _part(expired, shape)]
+    terms = _part("asked_or_near", shape) if _has_near(shape) else _part("asked", shape)
+    facts = [_part("facts", shape, asked=terms), _part(expired, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user", shape))
     if shape.rarest:
