@@ -333,7 +333,7 @@ _RELATIVE = re.compile(
     r"(?P<n>[UJKWvSMF])(?P<which>[lxBCm])T?|(?P<which2>[LPXBCm])[do]?(?P<n2>[UJKWvSMF])(?:-?c)?T?"
 )
 _WEEKDAY_OF_WEEK = re.compile(
-    r"[df]*(?P<w>[Wv])T?,?[odfe]*(?:(?P<l>[LBPXC])(?P<u>U)|(?P<u2>U)(?P<l2>[lBxC]))"
+    r"(?<![df])[df]*(?P<w>[Wv])T?,?[odfe]*(?:(?P<l>[LBPXC])(?P<u>U)|(?P<u2>U)(?P<l2>[lBxC]))"
     r"|(?:(?P<l3>[LBPXC])(?P<u3>U)|(?P<u4>U)(?P<l4>[lBxC])),?[df]*(?P<w2>[Wv])T?"
 )
 _AGO = re.compile(
@@ -345,13 +345,13 @@ _RECENT = re.compile(
     r"|(?P<lead3>[eh]?)(?P<d3>d?)(?P<n3>[NDHV])(?P<u3>[UJK])[lB]"
 )
 _NAMED = re.compile(r"(?P<r>[RE])T?")
-_FEAST = re.compile(r"(?P<which>[LPXBC])?d*(?P<f>F)(?P<which2>[lxBC])?(?:,?[od]*J?(?P<y>Y)J?)?")
+_FEAST = re.compile(r"(?:(?P<which>[LPXBC])d*)?(?P<f>F)(?P<which2>[lxBC])?(?:,?[od]*J?(?P<y>Y)J?)?")
 _DAY_OF_MONTH = re.compile(
     r"(?P<d>D)\.?[odf]*(?:(?P<which>[LPBXC])(?P<u>U)|(?P<u2>U)(?P<which2>[lBxC]))"
 )
 
 _WEEK_OF_MONTH = re.compile(
-    r"[edf]*(?P<which>[OLlB])(?P<u>U)[oedf]*(?P<m>M)(?:\.?[,-]?[od]*J?(?P<y>Y)J?)?"
+    r"(?<![edf])[edf]*(?P<which>[OLlB])(?P<u>U)[oedf]*(?P<m>M)(?:\.?[,-]?[od]*J?(?P<y>Y)J?)?"
 )
 _WEEKDAY_AND_DAY = re.compile(r"(?P<w>[Wv]),?[df]*(?P<d>D)(?P<dot>\.?)")
 _DAY_ALONE = re.compile(r"(?<=[fdU])(?P<d>D)(?P<dot>\.?)(?![oM])|(?P<d2>D)_")
