@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.corpus import Corpus, question_embedder
 from benchmarks.stores import NAMESPACE, open_namespace
 from memsense.db import Pool, run_read
-from memsense.search.plan import SearchPlan, prepare_search
+from memsense.search.plan import ChosenModels, SearchPlan, prepare_search
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
@@ -104,7 +104,10 @@ def _hit_overlap(setup: Setup) -> float:
             asked_at=datetime.now(UTC),
         )
         exact, approximate = (
-            run_searches(setup.pool, [prepare_search(plan, known, embedder)])[0].ranked
+            run_searches(
+                setup.pool,
+                [prepare_search(plan, known, ChosenModels(plan.model), lambda _: embedder)],
+            )[0].ranked
             for known in (replace(setup.known, indexed=False), setup.known)
         )
         shares.append(

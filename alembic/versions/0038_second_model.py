@@ -16,5 +16,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop the columns. Searches then read the vectors of one model alone."""
-    op.execute("ALTER TABLE memsense.embeddings DROP COLUMN beside")
-    op.execute("ALTER TABLE memsense.namespace_models DROP COLUMN languages")
+    run_file(op.get_bind(), Path(__file__).with_suffix(".down.sql"))

@@ -105,7 +105,7 @@ _PERSONAL = re.compile(
     r"|did you|have you|you (?:said|told|mentioned|suggested|recommended)"
     r"|ich|mein\w{0,2}|wir|unser\w{0,2}|habe|je|j'ai|mon|ma|mes|notre|nos|nous"
     r"|mi|mis|yo|he|hemos|nuestr[oa]s?|io|mio|mia|miei|mie|eu|meu|minha|meus|minhas"
-    r"|я|мне|меня|мы|нам|нас|мо(?:й|я|ё|е|и|его|ей|ему|им|их)|наш\w{0,3})\b"
+    r"|я|мне|меня|мы|нам|нас|мой|моя|моё|мои|моего|моей|моему|моим|моих|наш\w{0,3})\b"
     r"|[我俺私僕]",
     re.IGNORECASE,
 )

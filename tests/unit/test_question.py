@@ -68,7 +68,7 @@ def test_any_text_and_speakers_can_be_analysed(text: str, speakers: list[str]) -
         assert question.search_text == text
     for found in question.intervals:
         assert text[slice(*found.span)] == found.text
-        assert found.start <= found.end
+        assert found.first <= found.last
 
 
 @pytest.mark.parametrize(
