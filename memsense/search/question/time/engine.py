@@ -859,6 +859,7 @@ class _Reader:
             stop=match.end(),
             reading=f"{unit.name} of the month",
             confidence=SURE if match["y"] else LIKELY,
+            any_year=not match["y"] and unit.name != "weekend",
         )
 
     def weekday_and_day(self, match: re.Match[str]) -> Iterator[Reading]:
@@ -1070,6 +1071,10 @@ class _Reader:
             stop=match.end(),
             reading=f"2 days either side of {day}",
             confidence=confidence,
+            # The days of Easter in one year say nothing of those in another.
+            any_year=not match["y"]
+            and not which
+            and find_day(2001) == find_day(2002).replace(2001),
             anchor=day,
         )
 
