@@ -130,6 +130,25 @@ def test_any_text_can_be_read(text: str) -> None:
         assert text[slice(*interval.span)] == interval.text
 
 
+FEASTS = [
+    *("at Easter", "last Christmas", "during the Spring Festival", "next Thanksgiving", "春节"),
+    *("2010年春节", "去年中秋节", "на Пасху", "Spring Festival 2050", "Ostern 2099", "お盆"),
+]
+
+
+@given(st.sampled_from(FEASTS), st.integers(1950, 2090), st.integers(1, 365))
+def test_a_feast_of_the_past_lies_before_today(text: str, year: int, day: int) -> None:
+    now = datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=day)
+    for interval in find(text, now):
+        assert interval.first <= now.date()
+        assert interval.grain == "year" or interval.last - interval.first == timedelta(days=4)
+
+
+def test_a_feast_of_the_moon_is_read_in_the_years_that_are_known() -> None:
+    assert read("2024年春节") == "2024-02-08 to 2024-02-12"
+    assert "春节" not in [item.text for item in find("1990年春节")]
+
+
 WORDS = [
     *("last", "the", "week", "of", "May", "March", "2023", "3", "3rd", "two", "ago", "before"),
     *("vor", "drei", "Tagen", "letzten", "Freitag", "bis", "il", "y", "a", "jours", "dernier"),

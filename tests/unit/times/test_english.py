@@ -191,6 +191,7 @@ def test_a_time_ahead_or_an_end_alone_holds_no_memories_in_english(question: str
         "every Monday",
         "each weekend",
         "on Fridays",
+        "What do I do on weekends?",
         "three days per week",
         "How long is a day?",
         "How many days are in a week?",

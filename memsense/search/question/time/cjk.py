@@ -415,9 +415,11 @@ class _Reader:
         if year is None:
             assert self.today is not None
             nearby = [find_day(self.today.year + shift) for shift in (0, -1)]
-            day = next(day for day in nearby if day <= self.today)
+            day = next((day for day in nearby if day and day <= self.today), None)
         else:
             day = find_day(year)
+        if day is None:
+            return
         days = (day - FEAST_SLACK, day + FEAST_SLACK)
         yield self._read(match, days, "range", f"2 days either side of {day}", FEAST)
 

@@ -15,7 +15,7 @@ from unicodedata import combining, normalize
 
 from memsense.search.question.time.calendar import Calendar
 from memsense.search.question.time.cjk import find_cjk
-from memsense.search.question.time.feasts import FEAST_DAYS
+from memsense.search.question.time.feasts import FEAST_DAYS, FIXED_FEASTS
 from memsense.search.question.time.interval import (
     ANY_YEAR,
     EARLIEST,
@@ -355,7 +355,7 @@ _WEEK_OF_MONTH = re.compile(
 )
 _WEEKDAY_AND_DAY = re.compile(r"(?P<w>[Wv]),?[df]*(?P<d>D)(?P<dot>\.?)")
 _DAY_ALONE = re.compile(r"(?<=[fdU])(?P<d>D)(?P<dot>\.?)(?![oM])|(?P<d2>D)_")
-_WEEKEND = re.compile(r"(?<=[efhd])(?P<u>U)(?![LlBxCm])")
+_WEEKEND = re.compile(r"(?:(?<=[efh])|(?<=[efh]d))(?P<u>U)(?![LlBxCm])")
 _AHEAD = re.compile(r"Z(?P<n>[NDV])(?P<u>[UJ])")
 _HALVES = ("half", "halb", "demi", "medio", "media", "полтора", "половиной")
 _LINK = re.compile(r"[df]*(?P<link>[-tu&|])[dfe]*")
@@ -859,6 +859,7 @@ class _Reader:
             stop=match.end(),
             reading=f"{unit.name} of the month",
             confidence=SURE if match["y"] else LIKELY,
+            any_year=not match["y"] and unit.name != "weekend",
         )
 
     def weekday_and_day(self, match: re.Match[str]) -> Iterator[Reading]:
@@ -1055,14 +1056,16 @@ class _Reader:
             if self.today is None:
                 return
             years = range(self.today.year - 1, self.today.year + 2)
-            nearby = [find_day(year) for year in years]
+            nearby = [day for year in years if (day := find_day(year))]
             if which in {"X", "x", "C"} or (self.is_future and not which):
-                day = next(day for day in nearby if day > self.today)
+                day = next((day for day in nearby if day > self.today), None)
                 confidence = NEVER
             else:
                 # "At Christmas", asked on that day, is this one, and "last Christmas" another.
                 edge = self.today - timedelta(days=1) if which in {"L", "l", "B"} else self.today
-                day = [day for day in nearby if day <= edge][-1]
+                day = max((day for day in nearby if day <= edge), default=None)
+        if day is None:
+            return
         yield Reading(
             days=(day - FEAST_SLACK, day + FEAST_SLACK),
             grain="range",
@@ -1070,6 +1073,8 @@ class _Reader:
             stop=match.end(),
             reading=f"2 days either side of {day}",
             confidence=confidence,
+            # The days of Easter in one year say nothing of those in another.
+            any_year=not match["y"] and not which and name in FIXED_FEASTS,
             anchor=day,
         )
 

@@ -33,7 +33,7 @@ _MID_AUTUMNS = _days_from(
     "9-27 9-15 10-4 9-24 9-13 10-1 9-21 9-10 9-29 9-17 10-6 9-25 9-15 10-3 9-22 9-12",
 )
 
-FEAST_DAYS: Mapping[str, Callable[[int], date]] = {
+FEAST_DAYS: Mapping[str, Callable[[int], date | None]] = {
     "carnival": lambda year: _easter(year, -48),
     "good_friday": lambda year: _easter(year, -2),
     "easter": _easter,
@@ -42,8 +42,8 @@ FEAST_DAYS: Mapping[str, Callable[[int], date]] = {
     "ascension": lambda year: _easter(year, 39),
     "pentecost": lambda year: _easter(year, 49),
     "thanksgiving": _thanksgiving,
-    "spring_festival": lambda year: _SPRING_FESTIVALS[year],
-    "mid_autumn": lambda year: _MID_AUTUMNS[year],
+    "spring_festival": _SPRING_FESTIVALS.get,
+    "mid_autumn": _MID_AUTUMNS.get,
     "new_year": lambda year: date(year, 1, 1),
     "epiphany": lambda year: date(year, 1, 6),
     "orthodox_christmas": lambda year: date(year, 1, 7),
@@ -65,4 +65,15 @@ FEAST_DAYS: Mapping[str, Callable[[int], date]] = {
     "christmas": lambda year: date(year, 12, 25),
     "new_years_eve": lambda year: date(year, 12, 31),
 }
-"""The day of each feast in a year; "christmas" may be asked for in the next year's January."""
+"""The day of each feast in a year, None if it is not known."""
+
+FIXED_FEASTS = frozenset(
+    name
+    for name in FEAST_DAYS
+    if name
+    not in {
+        *("carnival", "good_friday", "easter", "easter_monday", "orthodox_easter", "ascension"),
+        *("pentecost", "thanksgiving", "spring_festival", "mid_autumn"),
+    }
+)
+"""Feasts that are on the same day of every year."""

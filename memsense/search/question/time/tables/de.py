@@ -47,6 +47,7 @@ GERMAN = Table(
         "hour": "stunden",
         "day": "tage|tagen",
         "week": "wochen",
+        "weekend": "wochenenden",
         "month": "monate|monaten",
         "year": "jahren",
     },

@@ -40,7 +40,14 @@ ENGLISH = Table(
         "6 month": "half a year",
         "10 year": "decade|decades",
     },
-    many={"day": "days", "week": "weeks", "month": "months", "year": "years", "hour": "hours"},
+    many={
+        "day": "days",
+        "week": "weeks",
+        "month": "months",
+        "year": "years",
+        "hour": "hours",
+        "weekend": "weekends",
+    },
     year="year|yr",
     numbers={
         1: "a|an|one",

@@ -43,6 +43,7 @@ SPANISH = Table(
         "hour": "horas",
         "day": "días|dias",
         "week": "semanas",
+        "weekend": "fines de semana",
         "month": "meses",
         "year": "años|anios",
     },

@@ -35,6 +35,7 @@ FRENCH = Table(
         "hour": "heures",
         "day": "jours",
         "week": "semaines",
+        "weekend": "weekends",
         "year": "ans|années|annees",
     },
     year="an|année|annee",
