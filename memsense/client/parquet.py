@@ -55,6 +55,7 @@ COLUMNS: Mapping[str, str] = {
     "message_ids": "texts",
     "source": "text",
     "project": "text",
+    "language": "text",
     "content_hash": "text",
     "dedup_window": "int64",
     "expires_at": "time",

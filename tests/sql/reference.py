@@ -4,7 +4,7 @@ fusion.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import psycopg
 from embedders import HashingEmbedder
 
 from memsense.search.profiles import Profile, Route
-from memsense.text.lexemes import index_lexemes
+from memsense.text.lexemes import ask_lexemes, index_lexemes
 
 FIELDS = ("user", "assistant", "tag", "context")
 
@@ -22,16 +22,13 @@ Scores = dict[Route, dict[int, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A chunk of the reference: the lexemes of each field, and the texts to embed."""
+    """A chunk of the reference: the lexemes and words of each field, and the texts to embed."""
 
     chunk_id: int
     granularity: str
     fields: Mapping[str, Counter[str]]
+    lengths: Mapping[str, int]
     texts: Mapping[Route, str]
-
-    def length(self, field: str) -> int:
-        """Return the length of a field in lexeme positions."""
-        return sum(self.fields[field].values())
 
 
 def read_documents(conn: psycopg.Connection[Any]) -> list[Document]:
@@ -82,6 +79,7 @@ def _document(
         chunk_id=chunk_id,
         granularity=granularity,
         fields={name: lexemes_of(conn, text) for name, text in fields.items()},
+        lengths={name: _count_places(conn, text) for name, text in fields.items()},
         texts={route: text for route, text in texts.items() if text},
     )
 
@@ -95,26 +93,49 @@ def lexemes_of(conn: psycopg.Connection[Any], text: str) -> Counter[str]:
     return Counter(dict(rows))
 
 
+def _count_places(conn: psycopg.Connection[Any], text: str) -> int:
+    """Count the words of an English text; a compound is at the place of its last part."""
+    row = conn.execute(
+        "SELECT count(DISTINCT place)"
+        " FROM unnest(%s::tsvector) CROSS JOIN unnest(positions) AS place",
+        [index_lexemes(text, "en")],
+    ).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def words_of(conn: psycopg.Connection[Any], question: str) -> list[list[str]]:
+    """Return the words of an English question, each with its spellings."""
+    rows = conn.execute(
+        "SELECT array_agg(lexeme) FROM unnest(%s::tsvector) GROUP BY positions",
+        [ask_lexemes(question, "en", ())],
+    ).fetchall()
+    return [spellings for (spellings,) in rows]
+
+
 def score_bm25f(
-    documents: Sequence[Document], question: Iterable[str], profile: Profile
+    documents: Sequence[Document], words: Iterable[Collection[str]], profile: Profile
 ) -> dict[int, float]:
-    """Return the BM25F score of each document with one of the question's lexemes, by chunk id."""
+    """Return the BM25F score of each document with one of the question's words, by chunk id.
+
+    Of a word's spellings the best one counts.
+    """
     scores: dict[int, float] = {}
     for granularity in ("turn", "session"):
         group = [item for item in documents if item.granularity == granularity]
         if group:
-            scores |= _score_group(group, set(question), profile)
+            scores |= _score_group(group, words, profile)
     return {chunk_id: score for chunk_id, score in scores.items() if score > 0}
 
 
 def _score_group(
-    group: Sequence[Document], question: set[str], profile: Profile
+    group: Sequence[Document], words: Iterable[Collection[str]], profile: Profile
 ) -> dict[int, float]:
     average = {
-        field: max(sum(item.length(field) for item in group) / len(group), 1.0) for field in FIELDS
+        field: max(sum(item.lengths[field] for item in group) / len(group), 1.0) for field in FIELDS
     }
-    users = sum(item.length("user") for item in group)
-    assistants = sum(item.length("assistant") for item in group)
+    users = sum(item.lengths["user"] for item in group)
+    assistants = sum(item.lengths["assistant"] for item in group)
     ratio = min(max(math.sqrt(users / assistants), 0.2), 1.0) if assistants else 1.0
     weights = {
         "user": profile.weight_user,
@@ -123,19 +144,23 @@ def _score_group(
         "context": profile.weight_context * ratio,
     }
     scores: Counter[int] = Counter()
-    for lexeme in question:
-        df = sum(any(item.fields[f][lexeme] for f in FIELDS[:3]) for item in group)
-        idf = math.log(1 + (len(group) - df + 0.5) / (df + 0.5))
-        for item in group:
-            tf = sum(
-                weights[field]
-                * item.fields[field][lexeme]
-                / (1 - profile.b + profile.b * item.length(field) / average[field])
-                for field in FIELDS
-                if item.fields[field][lexeme]
-            )
-            if df:
-                scores[item.chunk_id] += idf * (profile.k1 + 1) * tf / (tf + profile.k1)  # pyright: ignore[reportArgumentType]
+    for spellings in words:
+        best: dict[int, float] = {}
+        for lexeme in spellings:
+            df = sum(any(item.fields[f][lexeme] for f in FIELDS[:3]) for item in group)
+            idf = math.log(1 + (len(group) - df + 0.5) / (df + 0.5))
+            for item in group:
+                tf = sum(
+                    weights[field]
+                    * item.fields[field][lexeme]
+                    / (1 - profile.b + profile.b * item.lengths[field] / average[field])
+                    for field in FIELDS
+                    if item.fields[field][lexeme]
+                )
+                if df:
+                    score = idf * (profile.k1 + 1) * tf / (tf + profile.k1)
+                    best[item.chunk_id] = max(best.get(item.chunk_id, 0.0), score)
+        scores.update(best)  # pyright: ignore[reportArgumentType]
     return dict(scores)
 
 

@@ -68,6 +68,8 @@ CASES: list[dict[str, Any]] = [
 def test_filters_limits_and_boosts_cost_no_further_statement(
     memory: MemSense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The languages of all users' memories are looked up once.
+    memory.search("a cup of tea", all_users=True)
     for options in CASES:
         given: dict[str, Any] = {"query": "a cup of tea", "user_id": "ada", "top_k": 50, **options}
         with recorded_statements(monkeypatch) as statements:

@@ -14,7 +14,16 @@ import psycopg
 import pytest
 from embedders import HashingEmbedder
 from numpy.typing import NDArray
-from reference import Document, Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
+from reference import (
+    Document,
+    Scores,
+    lexemes_of,
+    rank,
+    read_documents,
+    score_bm25f,
+    score_cosine,
+    words_of,
+)
 
 from memsense import MemSense, Profile
 from memsense.db import Pool
@@ -22,7 +31,7 @@ from memsense.fusion import reciprocal_rank_fusion
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.run import RecallRequest, run_recall, run_recalls
-from memsense.text.lexemes import ask_lexemes, lexical_query
+from memsense.text.lexemes import ask_lexemes, index_lexemes, lexical_query
 from tools.termcounts import MOST_CODED
 
 OpenMemory = Callable[..., MemSense]
@@ -127,8 +136,7 @@ def reference_scores(
     documents = read_documents(conn)
     embedder = HashingEmbedder()
     scores: Scores = {r: score_cosine(documents, r, embedder, question) for r in VECTOR_ROUTES}
-    lexemes = lexemes_of(conn, question)
-    scores["lexical"] = score_bm25f(documents, lexemes, profile)
+    scores["lexical"] = score_bm25f(documents, words_of(conn, question), profile)
     return documents, scores
 
 
@@ -249,17 +257,21 @@ def test_the_and_query_ranks_by_ts_rank_cd_over_the_chunks_own_text(
         **{r: float(r == "lexical") for r in ROUTES}, lexical_mode="ts_rank"
     )
     _, candidates = run_recall(recall_conn, ask("Lisbon tea", only))
-    expected = recall_conn.execute(
-        "SELECT chunk_id, ts_rank_cd(own, asked)::float8 FROM memsense.chunks,"
-        " LATERAL (SELECT setweight(to_tsvector('english', session_text || user_text), 'A')"
-        "   || setweight(to_tsvector('english', assistant_text), 'B')"
-        "   || setweight(to_tsvector('english',"
-        "        concat_ws(' ', task_tag, array_to_string(tags, ' '))), 'C') AS own) AS text,"
-        " websearch_to_tsquery('english', 'Lisbon tea') AS asked WHERE own @@ asked"
+    chunks = recall_conn.execute(
+        "SELECT chunk_id, session_text || user_text, assistant_text,"
+        " concat_ws(' ', task_tag, array_to_string(tags, ' ')) FROM memsense.chunks"
     ).fetchall()
-    assert {item.chunk_id: item.routes[0].score for item in candidates} == pytest.approx(
-        dict(expected)
-    )
+    expected: dict[int, float] = {}
+    for chunk_id, *sides in chunks:
+        row = recall_conn.execute(
+            "SELECT ts_rank_cd(own, asked)::float8 FROM (SELECT setweight(%s::tsvector, 'A')"
+            " || setweight(%s::tsvector, 'B') || setweight(%s::tsvector, 'C') AS own) AS text,"
+            " to_tsquery('simple', 'lisbon & tea') AS asked WHERE own @@ asked",
+            [index_lexemes(side, "en") for side in sides],
+        ).fetchone()
+        if row:
+            expected[chunk_id] = row[0]
+    assert {item.chunk_id: item.routes[0].score for item in candidates} == pytest.approx(expected)
     assert len(expected) > 3
 
 
@@ -317,7 +329,7 @@ def test_lengths_may_count_in_full_though_a_field_is_empty(
     fill(memory)
     full = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, b=1.0)
     documents, scores = reference_scores(recall_conn, "Lisbon tea winter", full)
-    assert any(not item.length(field) for item in documents for field in ("assistant", "tag"))
+    assert any(not item.lengths[field] for item in documents for field in ("assistant", "tag"))
     _, candidates = run_recall(recall_conn, ask("Lisbon tea winter", full))
     found = {item.chunk_id: item.routes[0].score for item in candidates}
     assert found

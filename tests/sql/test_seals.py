@@ -475,18 +475,25 @@ def test_what_the_app_could_leave_behind_is_found_with_the_statement_that_ends_i
         owner.rollback()
 
 
-def test_sealing_refuses_with_the_statement_to_run(database_url: str) -> None:
-    with psycopg.connect(database_url, autocommit=True) as owner:
+@pytest.fixture
+def unsealed_url(database_url: str) -> Generator[str]:
+    """Yield the URL of a database whose seal is removed again: other tests share it."""
+    yield database_url
+    migrate.unseal(database_url)
+
+
+def test_sealing_refuses_with_the_statement_to_run(unsealed_url: str) -> None:
+    with psycopg.connect(unsealed_url, autocommit=True) as owner:
         owner.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")  # as databases from before 15 do
         with pytest.raises(SchemaError, match="Run: REVOKE CREATE ON SCHEMA public FROM PUBLIC"):
-            migrate.seal(database_url, KEY)
+            migrate.seal(unsealed_url, KEY)
         owner.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-        [advice] = migrate.seal(database_url, KEY)
+        [advice] = migrate.seal(unsealed_url, KEY)
         assert advice.remedy.startswith("REVOKE TEMPORARY ON DATABASE")
         with pytest.raises(SchemaError, match="REVOKE TEMPORARY ON DATABASE"):
-            migrate.seal(database_url, KEY, is_strict=True)
+            migrate.seal(unsealed_url, KEY, is_strict=True)
         takeover.run(owner, advice.remedy)
-        assert migrate.seal(database_url, KEY, is_strict=True) == []
+        assert migrate.seal(unsealed_url, KEY, is_strict=True) == []
 
 
 def test_settings_that_the_app_gave_itself_are_named_outdone_and_reset(

@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 from embedders import HashingEmbedder
-from reference import Document, lexemes_of, rank, read_documents, score_bm25f, score_cosine
+from reference import Document, rank, read_documents, score_bm25f, score_cosine, words_of
 from traced import WORDS, fill
 
 from memsense import MemSense, Profile
@@ -216,7 +216,7 @@ def test_the_steps_of_random_searches_are_those_of_brute_force(
             for route in ROUTES
             if route != "lexical"
         }
-        scores["lexical"] = score_bm25f(documents, lexemes_of(store, question), profile)
+        scores["lexical"] = score_bm25f(documents, words_of(store, question), profile)
         reference = Reference(
             documents, stored, scores, profile=profile, top_k=top_k, granularity=granularity
         )

@@ -189,7 +189,9 @@ nearby AS MATERIALIZED (
             ) AS near
             CROSS JOIN LATERAL (
                 SELECT CASE
-                    WHEN starts_with(near.lexeme, unknown.lexeme) OR right(near.lexeme, unknown.size) = unknown.lexeme
+                    WHEN starts_with(near.lexeme, unknown.lexeme)
+                      OR right(near.lexeme, unknown.size) = unknown.lexeme
+                      AND length(near.lexeme) >= unknown.size + %(rest_letters)s
                     THEN %(near_share)s::float8
                     WHEN near.lexeme = ANY (unknown.others) AND length(near.lexeme) = unknown.size THEN %(near_share)s
                     WHEN abs(length(near.lexeme) - unknown.size) <= 1 AND near.lexeme LIKE ANY (unknown.misspelt)

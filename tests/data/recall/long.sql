@@ -160,15 +160,18 @@ unknown AS MATERIALIZED (
         word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
         ARRAY(
             SELECT left(lexeme, i) || '_' || substr(lexeme, i + 1) FROM generate_series(0, length(lexeme)) AS i
+            WHERE length(lexeme) >= %(near_letters)s
             UNION ALL
             SELECT left(lexeme, i) || middle || substr(lexeme, i + 2)
             FROM generate_series(0, length(lexeme) - 1) AS i
-            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)) AS misspelt,
+            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)
+            WHERE length(lexeme) >= %(near_letters)s) AS misspelt,
         ARRAY(
             SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
+            WHERE length(lexeme) >= %(near_letters)s
             UNION ALL
             SELECT part
-            FROM generate_series(4, length(lexeme) - 1) AS i
+            FROM generate_series(%(part_letters)s, length(lexeme) - %(rest_letters)s) AS i
             CROSS JOIN LATERAL (VALUES (left(lexeme, i)), (right(lexeme, i))) AS of_size (part)) AS others
     FROM rarest
     WHERE may_be_near
@@ -208,7 +211,9 @@ nearby AS MATERIALIZED (
             ) AS near
             CROSS JOIN LATERAL (
                 SELECT CASE
-                    WHEN starts_with(near.lexeme, unknown.lexeme) OR right(near.lexeme, unknown.size) = unknown.lexeme
+                    WHEN starts_with(near.lexeme, unknown.lexeme)
+                      OR right(near.lexeme, unknown.size) = unknown.lexeme
+                      AND length(near.lexeme) >= unknown.size + %(rest_letters)s
                     THEN %(near_share)s::float8
                     WHEN near.lexeme = ANY (unknown.others) AND length(near.lexeme) = unknown.size THEN %(near_share)s
                     WHEN abs(length(near.lexeme) - unknown.size) <= 1 AND near.lexeme LIKE ANY (unknown.misspelt)
