@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
@@ -59,6 +60,9 @@ EVENING = 18
 FEW = (3, 1)
 FROM_TO = "from the one to the other"
 HELPER = "the day from which others count"
+ORDER_ROLES = "^$%bap"
+"""Roles of the words that ask for an order: "right", "the last time", "before"."""
+
 UNIT_GRAINS: dict[str, Grain] = {
     "hour": "day",
     "day": "day",
@@ -126,6 +130,7 @@ class Vocabulary:
         self.words: dict[str, tuple[str, Any]] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], str, Any]]] = {}
         self.strong: set[str] = set()
+        self.orders: set[str] = set()
         for number, forms in enumerate(table.months, start=1):
             self._add(forms, "M", number)
         for number, forms in enumerate(table.weekdays):
@@ -182,6 +187,8 @@ class Vocabulary:
                     self.phrases.setdefault(spelling[0], []).append((spelling, role, value))
                 if role in "MWSUJKREFi":
                     self.strong.add(spelling[-1])
+                if role in ORDER_ROLES:
+                    self.orders.add(spelling[0])
 
     def read(self, tokens: Sequence[Token], text: str, *, is_known: bool) -> list[Word]:
         """Return the words of a question with their roles; several tokens may be one word."""
@@ -210,6 +217,7 @@ _STRONG: dict[str, int] = {}
 for _place, _vocabulary in enumerate(VOCABULARIES):
     for _word in _vocabulary.strong:
         _STRONG[_word] = _STRONG.get(_word, 0) | 1 << _place
+_ORDER_WORDS = frozenset[str]().union(*[item.orders for item in VOCABULARIES])
 _ALL = (1 << len(VOCABULARIES)) - 1
 _KNOWN_BEFORE_HYPHEN = frozenset(
     form.rpartition(" ")[2].rstrip(".")
@@ -239,7 +247,7 @@ def find_intervals(
     """
     visible = read_visible(text)
     now = now.astimezone(calendar.zone) if now else None
-    tokens = list(split_tokens(visible, _KNOWN_BEFORE_HYPHEN))
+    tokens = _split_question(visible)
     languages = 0
     for token in tokens:
         languages |= _ALL if token.role and token.role in "YIniz" else _STRONG.get(token.text, 0)
@@ -247,26 +255,43 @@ def find_intervals(
             languages = _ALL
     intervals: list[Interval] = []
     if languages:
-        names = [token.text for token in tokens]
-        scores = [sum(name in item.common for name in names) for item in VOCABULARIES]
+        scores = _count_common([token.text for token in tokens])
         for place, vocabulary in enumerate(VOCABULARIES):
             if languages >> place & 1:
                 is_known = scores[place] == max(scores)
                 words = vocabulary.read(tokens, text, is_known=is_known)
-                intervals += _Reader(vocabulary, words, text, now, calendar).read()
+                # "s" is a strong word because of "New Year's", and most often of another's.
+                if not _RULE_ROLES.isdisjoint([word.role for word in words]):
+                    intervals += _Reader(vocabulary, words, text, now, calendar).read()
     if _CJK.search(visible):
         intervals += find_cjk(visible, now=now, calendar=calendar)
     return _choose(intervals)[:MOST_INTERVALS]
 
 
-def read_words(text: str) -> Iterator[list[Word]]:
-    """Yield the words of a short text with their roles, in each language that it may be of."""
-    tokens = list(split_tokens(text, _KNOWN_BEFORE_HYPHEN))
+def read_order_words(text: str) -> Iterator[list[Word]]:
+    """Yield the words of a short text with their roles, in each language that it may be of.
+
+    Languages in which it has no word of order are left out.
+    """
+    tokens = _split_question(text)
     names = [token.text for token in tokens]
-    scores = [sum(name in item.common for name in names) for item in VOCABULARIES]
+    if _ORDER_WORDS.isdisjoint(names):
+        return
+    scores = _count_common(names)
     for vocabulary, score in zip(VOCABULARIES, scores, strict=True):
-        if score == max(scores):
+        if score == max(scores) and not vocabulary.orders.isdisjoint(names):
             yield vocabulary.read(tokens, text, is_known=True)
+
+
+@lru_cache(maxsize=4)
+def _split_question(text: str) -> tuple[Token, ...]:
+    # The times and the order of a question are read one after the other.
+    return tuple(split_tokens(text, _KNOWN_BEFORE_HYPHEN))
+
+
+def _count_common(names: Sequence[str]) -> list[int]:
+    """Return how many of the words each language has among its common ones."""
+    return [sum(map(item.common.__contains__, names)) for item in VOCABULARIES]
 
 
 def _choose(readings: Sequence[Interval]) -> tuple[Interval, ...]:
@@ -1095,6 +1120,9 @@ def _share_year(first: Reading, second: Reading) -> tuple[Reading, Reading]:
 
 
 _Rule = Callable[[_Reader, re.Match[str]], Iterator[Reading]]
+_RULE_ROLES = frozenset("MSQKYziInjWvUJREF")
+"""Roles of which each rule needs one."""
+
 _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_DAY_MONTH, _Reader.day_month),
     (_MONTH_DAY, _Reader.month_day),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memsense.search.question.quotations import Span
-from memsense.search.question.time.engine import Unit, Word, read_words
+from memsense.search.question.time.engine import Unit, Word, read_order_words
 
 Side = Literal["before", "after"]
 
@@ -87,7 +87,7 @@ def find_order(text: str, quotations: Sequence[tuple[Span, str]]) -> Order | Non
             return Order(kind=side, anchor=quoted, span=span)
     if _CJK.search(text):
         return _find_cjk(text, has_quotation=bool(quotations))
-    for words in read_words(text):
+    for words in read_order_words(text):
         roles = "".join([word.role for word in words])
         order = None if quotations else _find_beside(text, words, roles)
         if order := order or _find_times(text, words, roles):
@@ -112,7 +112,7 @@ def _side_of_quotation(text: str, span: Span) -> Side | None:
         is_before = is_after = False
         # Only near the quotation: a question may have a "before" of its own.
         near = before[-NEAREST:].partition(" ")[2] if len(before) > NEAREST else before
-        for words in read_words(f"{near} . {after[:NEAREST]}"):
+        for words in read_order_words(f"{near} . {after[:NEAREST]}"):
             roles = "".join([word.role for word in words])
             is_before = is_before or "b" in roles or "p" in roles
             is_after = is_after or "a" in roles
