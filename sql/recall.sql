@@ -342,14 +342,17 @@ LIMIT %(route_limit)s
 -- name: known
 -- The spellings of the question's words that the memory has.
 known AS MATERIALIZED (
-    SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
+    SELECT granularity, lexeme, {document_frequency}::float8 AS document_frequency
     FROM memsense.lexemes
     WHERE tenant_id = %(tenant_id)s
       AND {in_scope}
       AND granularity = ANY (%(granularities)s::text[])
       AND lexeme = ANY (ARRAY(SELECT lexeme FROM {question}))
-    GROUP BY granularity, lexeme
+    {grouped}
 )
+
+-- name: known_of_all_users
+GROUP BY granularity, lexeme
 
 -- name: unknown
 -- Words that the memory has in no spelling, with what one letter less, more or another one makes of them, and two
@@ -358,12 +361,9 @@ unknown AS MATERIALIZED (
     SELECT
         word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
         ARRAY(
-            SELECT left(lexeme, i) || '_' || substr(lexeme, i + 1) FROM generate_series(0, length(lexeme)) AS i
-            WHERE length(lexeme) >= %(near_letters)s
-            UNION ALL
-            SELECT left(lexeme, i) || middle || substr(lexeme, i + 2)
-            FROM generate_series(0, length(lexeme) - 1) AS i
-            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)
+            SELECT left(lexeme, i) || middle || substr(lexeme, i + next)
+            FROM generate_series(0, length(lexeme)) AS i
+            CROSS JOIN (VALUES ('_', 1), ('_', 2), ('', 2)) AS of_one (middle, next)
             WHERE length(lexeme) >= %(near_letters)s) AS misspelt,
         ARRAY(
             SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
@@ -387,9 +387,9 @@ nearby AS MATERIALIZED (
     SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
     FROM (
         SELECT
-            granularity, lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
+            granularity, lexeme, word, share, {document_frequency}::float8 AS document_frequency,
             row_number() OVER (
-                PARTITION BY word, granularity ORDER BY share DESC, sum(document_frequency) DESC, lexeme) AS place
+                PARTITION BY word, granularity ORDER BY share DESC, {document_frequency} DESC, lexeme) AS place
         FROM (
             SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
             FROM unknown
@@ -399,13 +399,13 @@ nearby AS MATERIALIZED (
                 WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
                   AND lexeme >= left(unknown.lexeme, unknown.half)
                   AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
-                UNION
+                {union}
                 SELECT scope_id, granularity, lexeme, document_frequency
                 FROM memsense.lexemes
                 WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
                   AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
                   AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
-                UNION
+                {union}
                 SELECT scope_id, granularity, lexeme, document_frequency
                 FROM memsense.lexemes
                 WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
@@ -423,6 +423,8 @@ nearby AS MATERIALIZED (
                     THEN %(near_share)s
                     WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
                 END AS share
+                -- The planner would copy the cases to every step that reads the share.
+                OFFSET 0
             ) AS judged
             WHERE judged.share IS NOT NULL
               AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM {question}))
@@ -910,21 +912,26 @@ state AS (
 'model_id', (SELECT max(model_id) FROM scope),
 'settings_version', (SELECT max(settings_version) FROM scope),
 'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-'languages', (
-    SELECT jsonb_agg(language ORDER BY chunks DESC, language)
-    FROM (
-        SELECT language, sum(chunks::integer) AS chunks
-        FROM scope
-        CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
-        GROUP BY language
-    ) AS counted),
+'languages', {languages},
 'lexemes_version', (SELECT min(lexemes_version) FROM scope),
-'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM {asked}),
+'question', (SELECT jsonb_agg(DISTINCT lexeme ORDER BY lexeme) FROM {asked}),
 'matches', (SELECT count(*) FROM matched),
 'waiting', EXISTS (
     SELECT FROM memsense.jobs
     WHERE tenant_id = %(tenant_id)s AND {in_scope} AND kind = 'embed'
       AND coalesce(model_id = %(model_id)s, true))
+
+-- name: languages_of_one_user
+(SELECT languages FROM scope)
+
+-- name: languages_of_all_users
+(SELECT jsonb_object_agg(language, chunks)
+ FROM (
+     SELECT language, sum(chunks::integer) AS chunks
+     FROM scope
+     CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
+     GROUP BY language
+ ) AS counted)
 
 -- name: fact_lapsed
 -- Whether this statement leaves anything out as expired.
@@ -945,7 +952,7 @@ state AS (
 {question}
 
 -- name: asked_or_near
-(SELECT lexeme FROM {question} UNION SELECT lexeme FROM nearby) AS asked
+(SELECT lexeme FROM {question} UNION ALL SELECT lexeme FROM nearby) AS asked
 
 -- name: fact_left_out
 -- The words of a long question that are not searched for.

@@ -188,14 +188,15 @@ def ask_lexemes(text: str, language: str, languages: Iterable[str]) -> str:
     lexemes: dict[str, tuple[int, str]] = {}
     others: list[tuple[str, int]] = []
     number = 0
-    for unit in _find_units(text):
-        for place in _spell_unit(unit, every, is_question=True):
+    for token, kind in _find_tokens(text):
+        is_short = len(token) <= LONGEST_COMPOUND
+        read = _ask_token if is_short else _ask_token.__wrapped__
+        for place in read(token, kind, every):
             number += 1
-            for piece, (first, *more) in enumerate(place):
-                # Behind the first piece is the whole of a unit: an identifier.
-                weight = "A" if piece == 0 and _may_be_near(first) else ""
+            for first, more, weight in place:
                 of_word, _ = lexemes.setdefault(first, (number, weight))
-                others += ((spelling, of_word) for spelling in more)
+                if more:
+                    others += [(spelling, of_word) for spelling in more]
     for spelling, of_word in others:
         lexemes.setdefault(spelling, (of_word, ""))
     return " ".join(
@@ -363,6 +364,22 @@ def _index_token(token: str, kind: str, language: str) -> tuple[tuple[str, ...],
     return tuple(tuple(chain.from_iterable(place)) for place in places)
 
 
+@lru_cache(maxsize=5_000)
+def _ask_token(
+    token: str, kind: str, languages: tuple[str, ...]
+) -> list[list[tuple[str, tuple[str, ...], str]]]:
+    """Return a question's places of a token: for each piece its lexeme, its others, its weight."""
+    places = _spell_unit(_read_token(token, kind), languages, is_question=True)
+    # Behind the first piece of a place is the whole of a unit: an identifier.
+    return [
+        [
+            (piece[0], piece[1:], "A" if at == 0 and _may_be_near(piece[0]) else "")
+            for at, piece in enumerate(place)
+        ]
+        for place in places
+    ]
+
+
 def _spell_unit(unit: Unit, languages: tuple[str, ...], *, is_question: bool) -> list[Place]:
     """Return a place for each part of a unit; its whole and single characters are at the last."""
     places: list[Place] = []
@@ -412,12 +429,15 @@ def _spell(word: str, languages: tuple[str, ...], *, is_question: bool) -> tuple
     if not is_question:
         return (_stem(folded, own)[:LONGEST_LEXEME],)
     spellings = [folded]
-    lower = word.casefold()
-    if (two := lower.translate(_UMLAUTS)) != lower:
+    if not word.isascii() and (two := (lower := word.casefold()).translate(_UMLAUTS)) != lower:
         spellings.append(fold(two))
     # English has "poet" and "guest", which are no "pot" and "gust"; a name may be of any language.
     if word[:1].isupper() or not _WITH_UMLAUTS.isdisjoint(languages):
-        spellings.append(_TWO_FOR_UMLAUT.sub(r"\1", folded))
+        one = _TWO_FOR_UMLAUT.sub(r"\1", folded)
+        if one != folded:
+            spellings.append(one)
+    if len(spellings) == len(languages) == 1:
+        return (_stem(folded, own)[:LONGEST_LEXEME],)  # most words of most memories
     lexemes = (
         _stem(spelling, language)[:LONGEST_LEXEME]
         for spelling in dict.fromkeys(spellings)

@@ -231,7 +231,7 @@ def run_recalls(
             settings_version=facts["settings_version"] or 0,
             counts=facts["counts"] or {},
             lexemes=tuple(facts["question"] or ()),
-            languages=tuple(facts["languages"] or ()),
+            languages=_by_frequency(facts["languages"] or {}),
             lexemes_version=facts["lexemes_version"] or LEXEMES_VERSION,
             # Facts whose parts the statement leaves out: see `compose`.
             left_out=tuple(facts.get("left_out") or ()),
@@ -249,6 +249,10 @@ def run_recalls(
         candidates = read_candidates(columns, request.wording, links, models=models)
         results.append((state, candidates))
     return results
+
+
+def _by_frequency(languages: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(sorted(languages, key=lambda language: (-languages[language], language)))
 
 
 def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:

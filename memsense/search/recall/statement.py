@@ -523,10 +523,23 @@ def _words(shape: Shape) -> Iterator[str]:
 
 
 def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
-    yield _part("known", shape)
+    # A memory has one row of a lexeme: to add them up would cost each search for nothing.
+    is_several = shape.whose == "all_users"
+    total = "sum(document_frequency)"
+    yield _part(
+        "known",
+        shape,
+        document_frequency=total if is_several else "document_frequency",
+        grouped=_part("known_of_all_users") if is_several else "",
+    )
     if _has_near(shape):
         yield _part("unknown", shape)
-        yield _part("nearby", shape)
+        yield _part(
+            "nearby",
+            shape,
+            document_frequency=total if is_several else "max(document_frequency)",
+            union="UNION" if is_several else "UNION ALL",
+        )
     yield _part("terms", shape, and_nearby=_part("and_nearby") if _has_near(shape) else "")
     yield _part("drivers")
     yield _part(postings, shape, takes_part=_takes_part(shape, "c.chunk_id"))
@@ -549,7 +562,8 @@ def _state(shape: Shape) -> str:
     # not, the search is run again.
     expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"
     terms = _part("asked_or_near", shape) if _has_near(shape) else _part("asked", shape)
-    facts = [_part("facts", shape, asked=terms), _part(expired, shape)]
+    languages = _part(f"languages_of_{_scope_kind(shape)}")
+    facts = [_part("facts", shape, asked=terms, languages=languages), _part(expired, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user", shape))
     if shape.rarest:

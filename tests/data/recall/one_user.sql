@@ -194,24 +194,21 @@ facet_events AS (
     ) AS nearest
 )
 known AS MATERIALIZED (
-    SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
+    SELECT granularity, lexeme, document_frequency::float8 AS document_frequency
     FROM memsense.lexemes
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = (SELECT scope_id FROM scope)
       AND granularity = ANY (%(granularities)s::text[])
       AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-    GROUP BY granularity, lexeme
+    
 )
 unknown AS MATERIALIZED (
     SELECT
         word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
         ARRAY(
-            SELECT left(lexeme, i) || '_' || substr(lexeme, i + 1) FROM generate_series(0, length(lexeme)) AS i
-            WHERE length(lexeme) >= %(near_letters)s
-            UNION ALL
-            SELECT left(lexeme, i) || middle || substr(lexeme, i + 2)
-            FROM generate_series(0, length(lexeme) - 1) AS i
-            CROSS JOIN (VALUES ('_'), ('')) AS of_one (middle)
+            SELECT left(lexeme, i) || middle || substr(lexeme, i + next)
+            FROM generate_series(0, length(lexeme)) AS i
+            CROSS JOIN (VALUES ('_', 1), ('_', 2), ('', 2)) AS of_one (middle, next)
             WHERE length(lexeme) >= %(near_letters)s) AS misspelt,
         ARRAY(
             SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
@@ -231,9 +228,9 @@ nearby AS MATERIALIZED (
     SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
     FROM (
         SELECT
-            granularity, lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
+            granularity, lexeme, word, share, max(document_frequency)::float8 AS document_frequency,
             row_number() OVER (
-                PARTITION BY word, granularity ORDER BY share DESC, sum(document_frequency) DESC, lexeme) AS place
+                PARTITION BY word, granularity ORDER BY share DESC, max(document_frequency) DESC, lexeme) AS place
         FROM (
             SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
             FROM unknown
@@ -243,13 +240,13 @@ nearby AS MATERIALIZED (
                 WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
                   AND lexeme >= left(unknown.lexeme, unknown.half)
                   AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
-                UNION
+                UNION ALL
                 SELECT scope_id, granularity, lexeme, document_frequency
                 FROM memsense.lexemes
                 WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
                   AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
                   AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
-                UNION
+                UNION ALL
                 SELECT scope_id, granularity, lexeme, document_frequency
                 FROM memsense.lexemes
                 WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
@@ -267,6 +264,7 @@ nearby AS MATERIALIZED (
                     THEN %(near_share)s
                     WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
                 END AS share
+                OFFSET 0
             ) AS judged
             WHERE judged.share IS NOT NULL
               AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM question))
@@ -485,16 +483,9 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'languages', (
-            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
-            FROM (
-                SELECT language, sum(chunks::integer) AS chunks
-                FROM scope
-                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
-                GROUP BY language
-            ) AS counted),
+        'languages', (SELECT languages FROM scope),
         'lexemes_version', (SELECT min(lexemes_version) FROM scope),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
+        'question', (SELECT jsonb_agg(DISTINCT lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION ALL SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs

@@ -65,16 +65,9 @@ state AS (
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'languages', (
-            SELECT jsonb_agg(language ORDER BY chunks DESC, language)
-            FROM (
-                SELECT language, sum(chunks::integer) AS chunks
-                FROM scope
-                CROSS JOIN LATERAL jsonb_each_text(languages) AS counted (language, chunks)
-                GROUP BY language
-            ) AS counted),
+        'languages', (SELECT languages FROM scope),
         'lexemes_version', (SELECT min(lexemes_version) FROM scope),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION SELECT lexeme FROM nearby) AS asked),
+        'question', (SELECT jsonb_agg(DISTINCT lexeme ORDER BY lexeme) FROM (SELECT lexeme FROM question UNION ALL SELECT lexeme FROM nearby) AS asked),
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
