@@ -818,7 +818,7 @@ other_facet_events AS (
 answer AS (
 SELECT
     state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
+    session_ids, ordinals, parts, memory_scores, times, zones_known, user_speakers, assistant_speakers, tags, worded, identified,
     embedded, embeddings, other_embedded, other_embeddings
 FROM state
 CROSS JOIN candidates
