@@ -86,6 +86,7 @@ _STOP_WORDS = Path(__file__).parents[1] / "data" / "stop_words" / "stop_words.tx
 
 _LATIN = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = re.compile(r"[^\W\d_]+")
+_LETTERS = {language: re.compile(f"[{letters}]") for language, letters in SCRIPTS.items()}
 
 # One of their characters stands for two letters or more.
 _DENSE = frozenset(("ja", "ko", "zh"))
@@ -148,7 +149,7 @@ def detect(text: str, default: str) -> str:
     if not text.isascii():
         counts = {
             language: len(letters.findall(text)) * (2 if language in _DENSE else 1)
-            for language, letters in _letter_patterns().items()
+            for language, letters in _LETTERS.items()
         }
         if counts["ja"]:
             # A Japanese text has kana between its Chinese characters.
@@ -174,11 +175,6 @@ def is_plainly_english(text: str) -> bool:
     if not foreign and not _ENGLISH.isdisjoint(words):
         return True
     return sum(map(english.__contains__, words)) >= max(2, 4 * foreign)
-
-
-@lru_cache(maxsize=1)
-def _letter_patterns() -> dict[str, re.Pattern[str]]:
-    return {language: re.compile(f"[{letters}]") for language, letters in SCRIPTS.items()}
 
 
 @lru_cache(maxsize=64)
