@@ -97,15 +97,11 @@ class _Model:
 
     def __init__(self) -> None:
         self._identifier: Any = None
-        self.renew()
-
-    def renew(self) -> None:
-        """Replace the lock, which a thread of the parent may have held at the fork."""
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
 
     def rank(self, text: str) -> list[tuple[str, float]]:
         """Return the languages of `COMMON` and `RARE` with their probabilities, likeliest first."""
-        with self._lock:
+        with self.lock:
             if self._identifier is None:
                 from py3langid import langid  # pyright: ignore[reportMissingTypeStubs]
 
@@ -120,8 +116,13 @@ class _Model:
 
 _model = _Model()
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    # Not by `forking`: its weak reference to an object of a module fails when Python ends.
-    os.register_at_fork(after_in_child=_model.renew)
+    # A fork waits until the model is loaded: a child would wait for ever for the locks of modules
+    # that a thread of its parent was importing.
+    os.register_at_fork(
+        before=_model.lock.acquire,
+        after_in_parent=_model.lock.release,
+        after_in_child=_model.lock.release,
+    )
 
 
 def detect(text: str, default: str) -> str:
