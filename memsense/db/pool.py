@@ -3,7 +3,6 @@
 import logging
 import os
 import random
-import re
 import selectors
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -178,7 +177,7 @@ class Pool:
         options: dict[str, str] = {}
         if search_path is not None:
             # Values of the client win over those of the role, which the role itself may change.
-            escaped = re.sub(r"([\\ ])", r"\\\1", search_path)
+            escaped = search_path.replace("\\", "\\\\").replace(" ", "\\ ")
             others = parts.get("options") or os.environ.get("PGOPTIONS") or ""
             options["options"] = f"{others} -c search_path={escaped}".strip()
 

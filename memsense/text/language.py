@@ -86,6 +86,7 @@ _STOP_WORDS = Path(__file__).parents[1] / "data" / "stop_words" / "stop_words.tx
 
 _LATIN = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = re.compile(r"[^\W\d_]+")
+_LETTERS = {language: re.compile(f"[{letters}]") for language, letters in SCRIPTS.items()}
 
 # One of their characters stands for two letters or more.
 _DENSE = frozenset(("ja", "ko", "zh"))
@@ -96,15 +97,11 @@ class _Model:
 
     def __init__(self) -> None:
         self._identifier: Any = None
-        self.renew()
-
-    def renew(self) -> None:
-        """Replace the lock, which a thread of the parent may have held at the fork."""
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
 
     def rank(self, text: str) -> list[tuple[str, float]]:
         """Return the languages of `COMMON` and `RARE` with their probabilities, likeliest first."""
-        with self._lock:
+        with self.lock:
             if self._identifier is None:
                 from py3langid import langid  # pyright: ignore[reportMissingTypeStubs]
 
@@ -119,8 +116,13 @@ class _Model:
 
 _model = _Model()
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    # Not by `forking`: its weak reference to an object of a module fails when Python ends.
-    os.register_at_fork(after_in_child=_model.renew)
+    # A fork waits until the model is loaded: a child would wait for ever for the locks of modules
+    # that a thread of its parent was importing.
+    os.register_at_fork(
+        before=_model.lock.acquire,
+        after_in_parent=_model.lock.release,
+        after_in_child=_model.lock.release,
+    )
 
 
 def detect(text: str, default: str) -> str:
@@ -148,7 +150,7 @@ def detect(text: str, default: str) -> str:
     if not text.isascii():
         counts = {
             language: len(letters.findall(text)) * (2 if language in _DENSE else 1)
-            for language, letters in _letter_patterns().items()
+            for language, letters in _LETTERS.items()
         }
         if counts["ja"]:
             # A Japanese text has kana between its Chinese characters.
@@ -174,11 +176,6 @@ def is_plainly_english(text: str) -> bool:
     if not foreign and not _ENGLISH.isdisjoint(words):
         return True
     return sum(map(english.__contains__, words)) >= max(2, 4 * foreign)
-
-
-@lru_cache(maxsize=1)
-def _letter_patterns() -> dict[str, re.Pattern[str]]:
-    return {language: re.compile(f"[{letters}]") for language, letters in SCRIPTS.items()}
 
 
 @lru_cache(maxsize=64)

@@ -246,7 +246,7 @@ def tune(memory: MemSense) -> None:
 def test_an_export_includes_the_namespaces_settings(
     open_memory: OpenMemory, tmp_path: Path
 ) -> None:
-    memory = open_memory(settings=load_settings(language="simple"))
+    memory = open_memory(settings=load_settings(language="german"))
     plain = answers_of_default(memory)
     tune(memory)
     assert answers(memory) != plain
@@ -261,7 +261,7 @@ def test_an_export_includes_the_namespaces_settings(
     assert [(rule.tag, rule.ttl) for rule in other.ttl.list()] == [
         (rule.tag, rule.ttl) for rule in memory.ttl.list()
     ]
-    assert other.indexes.rebuild().language == "simple"
+    assert other.indexes.rebuild().language == "de"
     kept = {item.name: item.value for item in memory.settings.show().settings}
     assert {item.name: item.value for item in other.settings.show().settings} == kept
     assert len(other.settings.history()) == len(taken)
@@ -350,7 +350,7 @@ def test_a_file_that_is_no_export_or_breaks_off_is_named(memory: MemSense, tmp_p
         (lines[:-1], "breaks off"),
         ([*lines[:4], "{\n"], "line 5: "),
         ([*lines[:4], '{"chunk": 1}\n'], "line 5: .*missing"),
-        ([lines[0].replace(":2,", ":3,", 1), *lines[1:]], "version 3.*upgrade"),
+        ([lines[0].replace(":3,", ":4,", 1), *lines[1:]], "version 4.*upgrade"),
         ([lines[0], *lines[2:]], "whose it is"),
     ):
         with pytest.raises(IngestError, match=words):

@@ -188,9 +188,10 @@ FUNCTIONS = (
     ),
     Shown(
         "recall_lexical(tenant, namespace, user_id, question, ...)",
-        "The lexical route alone; no vector is needed.",
+        "The lexical route alone; no vector is needed. `memsense sql lexemes` prints a question's"
+        " lexemes.",
         "SELECT rank, chunk_id, kind, round(score::numeric, 4) AS score\n"
-        "FROM memsense.recall_lexical('default', 'default', 'ada', 'the dog and the vet', 4);",
+        "FROM memsense.recall_lexical('default', 'default', 'ada', 'dog:1 vet:2', 4);",
     ),
 )
 

@@ -97,7 +97,8 @@ def test_threads_that_come_first_together_get_the_answer_of_one() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 def test_a_process_forked_while_the_model_loads_has_its_own() -> None:
     code = (
-        "import os, threading\n"
+        # logging complains of a fork that begins before it is imported and ends after it.
+        "import logging, os, threading\n"
         "from memsense.text.language import detect\n"
         f"text = {SENTENCES['de']!r}\n"
         "threading.Thread(target=detect, args=(text, 'xx')).start()\n"

@@ -16,7 +16,6 @@ POOL = "memsense/db/pool.py"
 
 NOT_REPEATED = {
     "memsense/client/transfer.py": "an export writes to its file as it reads",
-    "memsense/client/indexes.py": "a rebuild reports each batch to its caller as it goes",
     "benchmarks/stores.py": "a benchmark fills a store of its own",
 }
 """Where `transaction` may be used, and why its work can't be run again."""
