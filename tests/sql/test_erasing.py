@@ -44,7 +44,7 @@ NO_TEXT = {
     "tenants": {"name"},
     "models": {"name"},
     "seals": {"inner_key", "outer_key"},
-    "namespace_models": {"state", "embedder"},
+    "namespace_models": {"state", "embedder", "languages"},
     "namespaces": {"name", "language"},
     "settings": {"name", "value", "changed_by"},
     "profiles": {"name", "constants", "created_by"},
