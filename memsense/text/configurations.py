@@ -35,12 +35,14 @@ def read_language(name: str) -> str:
         InvalidInputError: If there is no such language.
     """
     code = _CONFIGURATIONS.get(name, name)
-    if code in LANGUAGES or code == AUTO:
+    # Of some languages that have a stemmer no text is recognised: they can be named all the same.
+    languages = LANGUAGES | STEMMERS.keys()
+    if code in languages or code == AUTO:
         return code
     if name == "simple":
         return AUTO
     raise InvalidInputError(
-        f"unknown language {name!r}; there are auto, {', '.join(sorted(LANGUAGES))}"
+        f"unknown language {name!r}; there are auto, {', '.join(sorted(languages))}"
     )
 
 

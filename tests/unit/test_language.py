@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from memsense.errors import InvalidInputError
+from memsense.text.configurations import read_language
 from memsense.text.language import COMMON, RARE, STEMMERS, detect, read_stop_words
 
 SENTENCES = {
@@ -128,3 +130,16 @@ def test_sixteen_languages_have_stop_words_and_all_of_latin_letters_a_stemmer() 
     assert sum(map(bool, map(read_stop_words, STEMMERS))) == 16
     assert "że" in read_stop_words("pl")
     assert STEMMERS.keys() >= COMMON | RARE
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("german", "de"), ("de", "de"), ("armenian", "hy"), ("hy", "hy"), ("simple", "auto")],
+)
+def test_a_language_has_a_code_and_the_name_of_its_configuration(name: str, code: str) -> None:
+    assert read_language(name) == code
+
+
+def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(InvalidInputError, match="unknown language 'klingon'; there are auto, ar,"):
+        read_language("klingon")
