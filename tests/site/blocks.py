@@ -88,7 +88,12 @@ class PageRunner:
             for name, value in os.environ.items()
             if not name.startswith(("MEMSENSE_", "COLUMNS"))
         }
-        variables |= {"MEMSENSE_DATABASE_URL": self.url, "NO_COLOR": "1"}
+        # The pages show what an installation without extras prints.
+        variables |= {
+            "MEMSENSE_DATABASE_URL": self.url,
+            "MEMSENSE_MULTILINGUAL": "off",
+            "NO_COLOR": "1",
+        }
         with chdir(self.folder), mock.patch.dict(os.environ, variables, clear=True):
             try:
                 function(example)
