@@ -103,6 +103,7 @@ class Context:
             meter = CallMeter(place.pool)
         self.meter = meter
         self._namespace: Namespace | None = None
+        self._written_models: Sequence[EmbeddingModel] = ()
         self._tuned: tuple[Namespace, Profile] | None = None
 
     def close(self) -> None:
@@ -215,7 +216,8 @@ class Context:
             when=when or self.settings.embed,
             backoff=self._backoff,
             find=self.embedders.find,
-            models=self._namespace.models if self._namespace else (),
+            # Without them each batch would find its vectors missing, and be written twice.
+            models=self._namespace.models if self._namespace else self._written_models,
         )
 
     @cached_property
@@ -257,6 +259,7 @@ class Context:
                 return run_transaction(self.pool, work, is_idempotent=True)
 
         result = complete(write)
+        self._written_models = vectors.models
         if vectors.deferred is not None or self.settings.auto_index:
             self.wake_worker()
         elif vectors.has_unindexed_vectors:

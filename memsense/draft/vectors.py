@@ -173,7 +173,7 @@ class BatchVectors:
         self._embedder = embedder
         self._wants_tokens = tokens
         self._find = find
-        self._models = models
+        self.models = models  # those that the latest write found
         self._others: dict[VectorSpace, BatchVectors | None] = {}
         self._reader = find_token_embedder(embedder)
         self._vectors: dict[str, NDArray[np.float32]] = {}
@@ -205,6 +205,7 @@ class BatchVectors:
 
         Raises ModelMismatchError if that is so for the first model, the one that searches use.
         """
+        self.models = models
         for number, model in enumerate(models):
             if is_embedder_of(self._embedder, model):
                 yield model, self
@@ -234,9 +235,9 @@ class BatchVectors:
         Raises EmbeddingError if a text can't be embedded and the failure is not left to a job.
         """
         chunks = list(chunks)
-        if not self._models:
+        if not self.models:
             self.embed_missing(chunks)
-        for _, vectors in self.iter_models(self._models):
+        for _, vectors in self.iter_models(self.models):
             if vectors is not None:
                 vectors.embed_missing(chunks)
 

@@ -33,7 +33,9 @@ def run(
     variables = {
         key: val for key, val in os.environ.items() if not key.upper().startswith(excluded)
     }
-    variables |= {"NO_COLOR": "1", **({"MEMSENSE_DATABASE_URL": url} if url else {}), **(env or {})}
+    # Tests see one model, whatever is installed.
+    variables |= {"NO_COLOR": "1", "MEMSENSE_MULTILINGUAL": "off"}
+    variables |= {**({"MEMSENSE_DATABASE_URL": url} if url else {}), **(env or {})}
     command = ["memsense", *map(str, arguments)]
     source, output, errors = (_open_stream() for _ in range(3))
     source.buffer.write(stdin.encode())

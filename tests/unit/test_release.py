@@ -81,5 +81,5 @@ def test_the_image_runs_the_server_without_rights_as_the_file_says() -> None:
 
 def test_the_licences_of_bundled_data_are_in_the_distributions() -> None:
     bundled = {path.parent for path in (ROOT / "memsense" / "data").glob("*/*")}
-    named = {(ROOT / name).parent for name in PROJECT["license-files"]}
+    named = {path.parent for name in PROJECT["license-files"] for path in ROOT.glob(name)}
     assert bundled <= named

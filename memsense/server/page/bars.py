@@ -34,6 +34,7 @@ PARTS: Mapping[str, str] = {
     "facet_events": "what happened",
     "date": "nearness to a date in the question",
     "words_alone": "its place by words, until it has vectors",
+    "second_model": "its place by the model of its language",
     "current": "the statement in force",
     "memory_score": "importance of the memory",
     "turn_support": "exchanges of the session",
