@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import memsense
@@ -40,6 +40,14 @@ except ImportError as error:
     ) from error
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
+
+API_ROUTERS = (
+    memories.router,
+    searches.router,
+    operating.router,
+    transfer.router,
+    health.router,
+)
 
 
 def create_app(
@@ -91,20 +99,14 @@ def create_app(
         SignInNeededError,
         redirect_to_sign_in,
     )
-    for router in (
-        memories.router,
-        searches.router,
-        operating.router,
-        transfer.router,
-        health.router,
-    ):
+    for router in API_ROUTERS:
         app.include_router(router, dependencies=[Depends(check_query)])
     for router in PAGE_ROUTERS:
         app.include_router(router)
     for path, mounted in (mounts or {}).items():
         # A Route, not a Mount: a Mount would redirect /mcp to /mcp/.
         app.router.routes.append(Route(path, mounted))
-    app.openapi = lambda: _openapi(app)
+    app.openapi = describe_api
     # The last one that is added is the first one that runs.
     app.add_middleware(_Compress, minimum_size=SMALLEST_COMPRESSED, compresslevel=COMPRESSION)
     if options.origins:
@@ -130,7 +132,7 @@ async def check_query(request: Request) -> None:
     if not request.query_params:
         return
     route, method = request.scope["route"], request.method.lower()
-    operation = request.app.openapi()["paths"][route.path_format][method]
+    operation = describe_api()["paths"][route.path_format][method]
     schemas = {
         item["name"]: item["schema"]
         for item in operation.get("parameters", ())
@@ -180,16 +182,18 @@ def _error_response(request: Request, error: Exception) -> Response:
     return render_error(request, error) if is_page else problem_response(error)
 
 
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document, in which every error is a problem."""
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title, version=app.version, summary=app.summary, routes=app.routes
-        )
-        schemas = schema["components"]["schemas"]
-        schemas["Problem"] = Problem.model_json_schema()
-        # FastAPI describes its own form of validation errors, which this server never sends.
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        app.openapi_schema = schema
-    return app.openapi_schema
+@cache
+def describe_api() -> dict[str, Any]:
+    """Return the OpenAPI document of the API, in which every error is a problem."""
+    document = get_openapi(
+        title="memsense",
+        version=memsense.__version__,
+        summary=SUMMARY,
+        routes=[route for router in API_ROUTERS for route in router.routes],
+    )
+    schemas = document["components"]["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    # FastAPI describes its own form of validation errors, which this server never sends.
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    return document

@@ -354,7 +354,9 @@ def test_logs_that_fail_end_in_1_and_are_named_and_the_others_are_stored(
 def test_what_the_caller_must_change_is_one_line_and_exit_code_2(
     url: str, arguments: Sequence[str], said: str
 ) -> None:
-    done = run(url, *arguments, env={"MEMSENSE_POOL_TIMEOUT": "0.1"})
+    # What can't be reached is tried again for this long; what can be needs more on a busy machine.
+    patience = {"MEMSENSE_POOL_TIMEOUT": "0.1"} if "--database-url" in arguments else {}
+    done = run(url, *arguments, env=patience)
     assert_one_line(done, 2)
     assert said in done.stderr
 

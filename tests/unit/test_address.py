@@ -67,6 +67,12 @@ WELL_FORMED = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up on a server at once: nothing answers at any of these addresses."""
+    monkeypatch.setenv("MEMSENSE_POOL_TIMEOUT", "0.1")
+
+
 def told(address: str) -> str:
     """Return everything that a program prints of the error, including its causes."""
     with pytest.raises(MemSenseError) as caught:
