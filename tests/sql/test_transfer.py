@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -54,35 +55,29 @@ def contents(conn: psycopg.Connection[Any], namespace: str) -> list[str]:
 
 def fill(memory: MemSense, mode: IngestMode = "hybrid") -> None:
     """Store two users' sessions with something of every kind, and one long exchange."""
-    for user_id in ("ada", "bo"):
-        for session in range(2):
-            for number in range(5):
-                at = MAY + timedelta(days=session, hours=number)
-                said = f"topic {number} by {user_id} at the harbour" + " and tea" * (
-                    number + 5 * session
-                )
-                memory.add(
-                    [
-                        {
-                            "role": "user",
-                            "content": said,
-                            "at": at,
-                            "id": f"m{session}{number}",
-                            "name": "Ada",
-                        },
-                        {
-                            "role": "assistant",
-                            "content": f"the green door {number}" * (150 if number == 2 else 1),
-                            "at": at,
-                        },
+    for number in range(5):
+        sessions: list[dict[str, object]] = []
+        for user_id, session in product(("ada", "bo"), range(2)):
+            at = MAY + timedelta(days=session, hours=number)
+            said = f"topic {number} by {user_id} at the harbour"
+            said += " and tea" * (number + 5 * session)
+            own = {"id": f"m{session}{number}", "name": "Ada", "at": at}
+            door = f"the green door {number}" * (150 if number == 2 else 1)
+            sessions.append(
+                {
+                    "messages": [
+                        {"role": "user", "content": said, **own},
+                        {"role": "assistant", "content": door, "at": at},
                     ],
-                    user_id=user_id,
-                    session_id=f"s{session}",
-                    mode=mode,
-                    tags=[f"topic{number}"],
-                    facets={"preferences": f"likes door {number}"},
-                    metadata={"number": number},
-                )
+                    "user_id": user_id,
+                    "session_id": f"s{session}",
+                    "mode": mode,
+                    "tags": [f"topic{number}"],
+                    "facets": {"preferences": f"likes door {number}"},
+                    "metadata": {"number": number},
+                }
+            )
+        memory.add_many(sessions)
     memory.indexes.make_sessions()
 
 
