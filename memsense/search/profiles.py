@@ -22,6 +22,7 @@ Route = Literal[
     "facet_preferences",
     "facet_events",
     "graph",
+    "time",
 ]
 ROUTES: tuple[Route, ...] = get_args(Route)
 """Every route, in the order of the numbers that recall.sql gives them (1-based)."""
@@ -168,8 +169,8 @@ class Profile:
     name: str
     granularity: Granularity = "turn"
     weights: Mapping[Route, float] = field(
-        # 1 for every route except graph, which is optional.
-        default_factory=lambda: {route: float(route != "graph") for route in ROUTES}
+        # 1 for every route except the optional ones.
+        default_factory=lambda: {route: float(route not in {"graph", "time"}) for route in ROUTES}
     )
     rrf_k: float = 15.0
     list_depth: int = 50
@@ -496,7 +497,13 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 # The default: the only place of its weights. docs/how/constants.md says how they were found.
 BALANCED = Profile(
     name="balanced",
-    weights={"vec_full": 0.7, "vec_user": 1.0, "vec_assistant": 0.15, "lexical": 2.6},
+    weights={
+        "vec_full": 0.7,
+        "vec_user": 1.0,
+        "vec_assistant": 0.15,
+        "lexical": 2.6,
+        "time": 0.5,
+    },
     candidate_factor=2,
     least_candidates=100,
     route_factor=1,

@@ -60,8 +60,9 @@ class Question:
     marks; `identifiers` tickets, versions, file names and the like, case-folded. Only the first 16
     intervals, 16 quotations and 64 identifiers of a question count. `is_dated_alone` says that it
     asks for nothing but a time; `order` that it asks for what came before or after something, or
-    for the last or first time. `tense` is the time that it asks about. `calendar` is that of the
-    asker, by which a memory's day counts too. `language` is the question's code.
+    for the last or first time. `tense` is the time that it asks about. `asked_at` is the current
+    time when it was put, `calendar` that of the asker, by which a memory's day counts too.
+    `language` is the question's code.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Question:
     order: Order | None = None
     is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
+    asked_at: datetime | None = None
 
 
 def analyse_question(
@@ -128,6 +130,7 @@ def analyse_question(
         order=find_order(text, quotations),
         is_dated_alone=is_dated_alone(text, intervals),
         calendar=calendar,
+        asked_at=asked_at,
     )
 
 
