@@ -27,7 +27,7 @@ BOOST = 1.5
 
 
 class Asked(Protocol):
-    """A question, of which the route reads the text alone."""
+    """A question with its text."""
 
     @property
     def text(self) -> str:

@@ -113,6 +113,11 @@ class Profile:
         similarity_weight: Weight of half the cosine of the whole and
             half that of the nearer side.
         date_weight: Weight of the nearness to dates that the question names.
+        inside_weight: Weight of the confidence of a time that the question names and the memory
+            lies in, for times of `inside_days` or more.
+        inside_days: Number of days of the shortest such time.
+        inside_alone_weight: The same weight, for times of any length, where the question asks for
+            nothing but a time.
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
         tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
@@ -205,6 +210,9 @@ class Profile:
     coverage_weight: float = 0.0
     similarity_weight: float = 0.0
     date_weight: float = 0.0
+    inside_weight: float = 0.0
+    inside_days: int = 80
+    inside_alone_weight: float = 0.0
     tokens_weight: float = 0.0
     tokens_speaker_weight: float = 0.0
     tokens_around_weight: float = 0.0
@@ -427,6 +435,9 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("coverage_weight", 0, 5),
     ("similarity_weight", 0, 5),
     ("date_weight", 0, 5),
+    ("inside_weight", 0, 5),
+    ("inside_days", 1, 1000),
+    ("inside_alone_weight", 0, 5),
     ("tokens_weight", 0, 5),
     ("tokens_speaker_weight", 0, 5),
     ("tokens_around_weight", 0, 5),
@@ -512,6 +523,8 @@ BALANCED = Profile(
     session_scoring="best_turns",
     names_removed=True,
     date_weight=0.6,
+    inside_weight=0.3,
+    inside_alone_weight=0.3,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,

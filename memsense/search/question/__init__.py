@@ -13,7 +13,7 @@ from memsense.search.question.tense import Tense, find_tense
 from memsense.search.question.time.alone import is_dated_alone
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
 from memsense.search.question.time.engine import find_intervals
-from memsense.search.question.time.interval import Interval
+from memsense.search.question.time.interval import Interval, Stretch, list_stretches
 from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
@@ -77,6 +77,12 @@ class Question:
     is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
     asked_at: datetime | None = None
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Return the days in which what it asks for can have happened, none after its own."""
+        today = self.asked_at and self.asked_at.astimezone(self.calendar.zone).date()
+        return list(list_stretches(self.intervals, today))
 
 
 def analyse_question(

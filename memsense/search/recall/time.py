@@ -6,10 +6,12 @@ docs/how/retrieval.md says how it ranks them, and docs/how/constants.md how its 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import repeat
 from typing import Any
 
 from memsense.db.queries import fill
-from memsense.search.question import Interval, Question
+from memsense.search.question import Question
+from memsense.search.question.time.interval import Stretch
 
 FILE = "time.sql"
 
@@ -20,12 +22,7 @@ DEPTH = 2000
 SLICES = 10
 """Stretches of an interval that are read apart where a question asks for nothing but a time."""
 
-YEARS, EARLIER = 10, 4 / 7
-"""Number of earlier years in which a date without a year is looked for, and the factor of its
-confidence there.
-"""
-
-_STEP = timedelta(microseconds=1)
+_DAY, _STEP = timedelta(days=1), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +39,13 @@ class TimeRoute:
 
     def ask(self, question: Question) -> Mapping[str, Any] | None:
         """Return the parameters of its steps, None if the question names no time of the past."""
-        intervals = [item for item in question.intervals if item.confidence > 0]
         slices = SLICES if question.is_dated_alone else 1
-        stretches = [
-            stretch for item in intervals for stretch in _list_stretches(item, question, slices)
-        ]
+        stretches = question.stretches
         if not stretches:
             return None
-        since, until, wall_since, wall_until, confidence = zip(*stretches, strict=True)
+        pieces = [piece for days in stretches for piece in _cut(days, question, slices)]
+        since, until, wall_since, wall_until, confidence = zip(*pieces, strict=True)
+        shares = slices * len({days.interval for days in stretches})
         return {
             "time_since": list(since),
             "time_until": list(until),
@@ -57,7 +53,7 @@ class TimeRoute:
             "time_wall_until": list(wall_until),
             "time_confidence": list(confidence),
             "time_chunk_ids": [],
-            "time_share": max(DEPTH // (slices * len(intervals)), 1),
+            "time_share": max(DEPTH // shares, 1),
             "time_depth": DEPTH,
             "time_alone": question.is_dated_alone,
         }
@@ -72,31 +68,26 @@ class TimeRoute:
         yield fill("time", FILE, cosines=cosines("time_found"))
 
 
-def _list_stretches(
-    interval: Interval, question: Question, slices: int
+def _cut(
+    days: Stretch, question: Question, slices: int
 ) -> Iterator[tuple[datetime, datetime, datetime, datetime, float]]:
-    """Yield the stretches of an interval, none of them behind the time of asking.
+    """Yield the moments of some days, in slices and none of them behind the time of asking.
 
-    Each is its beginning and its end, which it leaves out, in the asker's zone and as a wall clock,
-    which is stored as UTC; and its confidence.
+    Each slice is its beginning and its end, which it leaves out, in the asker's zone and as a wall
+    clock, which is stored as UTC; and its confidence.
     """
-    zone, asked_at = question.calendar.zone, question.asked_at
-    for ago in range(YEARS + 1 if interval.any_year else 1):
-        first, last = interval.in_year(interval.first.year - ago)
-        confidence = interval.confidence * (EARLIER if ago else 1)
-        bounds: list[list[datetime]] = []
-        for clock in (zone, UTC):
-            since, until = _midnight(first, clock), _midnight(last + timedelta(days=1), clock)
-            if asked_at is not None:
-                now = asked_at.astimezone(zone)
-                # What is stored at the moment of asking is known then.
-                until = min(until, (now if clock is zone else now.replace(tzinfo=UTC)) + _STEP)
-            length = (until - since) / slices
-            bounds.append([*(since + number * length for number in range(slices)), until])
-        zoned, walls = bounds
-        for number in range(slices):
-            if zoned[number] < zoned[number + 1] or walls[number] < walls[number + 1]:
-                yield (*zoned[number : number + 2], *walls[number : number + 2], confidence)
+    zone, now = question.calendar.zone, question.asked_at
+    bounds: list[list[datetime]] = []
+    for clock in (zone, UTC):
+        since, until = _midnight(days.first, clock), _midnight(days.last + _DAY, clock)
+        if now is not None:
+            asked_at = now if clock is zone else now.astimezone(zone).replace(tzinfo=UTC)
+            # What is stored at the moment of asking is known then.
+            until = min(until, asked_at + _STEP)
+        length = (until - since) / slices
+        bounds.append([*(since + number * length for number in range(slices)), until])
+    (since, until), (wall_since, wall_until) = [(it[:-1], it[1:]) for it in bounds]
+    yield from zip(since, until, wall_since, wall_until, repeat(days.confidence), strict=False)
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
