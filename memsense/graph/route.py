@@ -26,7 +26,7 @@ BOOST = 1.5
 """Factor of a chunk's score if it mentions an entity of the question itself."""
 
 
-class Asked(Protocol):
+class QuestionText(Protocol):
     """A question with its text."""
 
     @property
@@ -47,7 +47,7 @@ class GraphRoute:
         " chunk has"
     )
 
-    def ask(self, question: Asked) -> Mapping[str, Any] | None:
+    def ask(self, question: QuestionText) -> Mapping[str, Any] | None:
         """Return the parameters of its steps; None if no word of the question may be a name."""
         # Imported here: the word lists of the extraction load only where the route has weight.
         from memsense.graph.extraction import question_keys
