@@ -9,6 +9,7 @@
 --   time_share, time_depth               how many chunks a stretch finds, and all of them together
 --   time_alone                           whether the question asks for nothing but a time
 --   time_chunk_ids                       further chunks that take part, such as the neighbours of one
+--   time_first, time_last, time_now      the first stretch without its slices, and the time of asking, null for none
 
 -- name: time_asked
 unnest(
@@ -107,3 +108,33 @@ time AS (
         LIMIT %(route_limit)s
     ) AS best
 )
+
+-- name: fact_nearest
+-- The times of the memories nearest to the first stretch, if the question asks for nothing else and nothing is found.
+'nearest', CASE WHEN %(time_alone)s AND NOT EXISTS (SELECT FROM time_found) THEN (
+    SELECT coalesce(jsonb_agg(jsonb_build_array(near.occurred_at, near.occurred_zone_known) ORDER BY near.occurred_at), '[]')
+    FROM scope
+    CROSS JOIN LATERAL (
+        (SELECT c.occurred_at, c.occurred_zone_known
+         FROM memsense.chunks AS c
+         WHERE c.tenant_id = %(tenant_id)s
+           AND c.scope_id = scope.scope_id
+           AND c.occurred_at < %(time_first)s::timestamptz
+           AND c.granularity = 'turn'
+           AND c.tsv IS NOT NULL
+           AND {takes_part}
+         ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
+         LIMIT 1)
+        UNION ALL
+        (SELECT c.occurred_at, c.occurred_zone_known
+         FROM memsense.chunks AS c
+         WHERE c.tenant_id = %(tenant_id)s
+           AND c.scope_id = scope.scope_id
+           AND c.occurred_at >= %(time_last)s::timestamptz
+           AND c.occurred_at < coalesce(%(time_now)s::timestamptz, 'infinity')
+           AND c.granularity = 'turn'
+           AND c.tsv IS NOT NULL
+           AND {takes_part}
+         ORDER BY c.occurred_at NULLS FIRST, c.chunk_id
+         LIMIT 1)
+    ) AS near) END

@@ -74,3 +74,7 @@ class GraphRoute:
         yield fill("graph_linked", FILE, near=near)
         yield fill("graph_reached", FILE)
         yield fill("graph", FILE, takes_part=takes_part("m.chunk_id"))
+
+    def fact(self, takes_part: Callable[[str], str]) -> str:  # noqa: ARG002 (it has none)
+        """Return no fact."""
+        return ""

@@ -56,6 +56,10 @@ class OptionalRoute(Protocol):
         """
         ...
 
+    def fact(self, takes_part: Callable[[str], str]) -> str:
+        """Return a fact of the state that the statement reports, or ""."""
+        ...
+
 
 OPTIONAL_ROUTES: Mapping[Route, OptionalRoute] = MappingProxyType(
     {"graph": GraphRoute(), "time": TimeRoute()}

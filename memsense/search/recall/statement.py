@@ -585,4 +585,5 @@ def _state(shape: Shape) -> str:
         facts.append(_part("fact_stale", shape))
     if shape.superseding:
         facts.append(_part("fact_superseding"))
-    return _part("state", facts=",\n".join(facts))
+    facts += [OPTIONAL_ROUTES[it].fact(partial(_takes_part, shape)) for it in shape.optional]
+    return _part("state", facts=",\n".join(filter(None, facts)))

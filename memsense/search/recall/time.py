@@ -56,6 +56,9 @@ class TimeRoute:
             "time_share": max(DEPTH // shares, 1),
             "time_depth": DEPTH,
             "time_alone": question.is_dated_alone,
+            "time_first": since[0],
+            "time_last": until[slices - 1],
+            "time_now": question.asked_at and question.asked_at + _STEP,
         }
 
     def steps(
@@ -66,6 +69,10 @@ class TimeRoute:
         yield fill("time_within", FILE, takes_part=takes_part("c.chunk_id"), **stretch)
         yield fill("time_found", FILE, takes_part=takes_part("c.chunk_id"), **stretch)
         yield fill("time", FILE, cosines=cosines("time_found"))
+
+    def fact(self, takes_part: Callable[[str], str]) -> str:
+        """Return the fact about the memories nearest to an empty time."""
+        return fill("fact_nearest", FILE, takes_part=takes_part("c.chunk_id"))
 
 
 def _cut(

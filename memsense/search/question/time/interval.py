@@ -196,6 +196,15 @@ def list_stretches(intervals: Sequence[Interval], today: date | None) -> Iterato
                 yield Stretch(first, min(last, today or last), confidence, item)
 
 
+def describe_stretches(stretches: Sequence[Stretch]) -> str:
+    """Return the days of all intervals in words, without each of the earlier years."""
+    texts: list[str] = []
+    for item in dict.fromkeys(it.interval for it in stretches):
+        text = str(next(it for it in stretches if it.interval == item))
+        texts.append(f"{text} or these days of an earlier year" if item.any_year else text)
+    return " or ".join(dict.fromkeys(texts))
+
+
 def describe_day(day: date) -> str:
     """Return a day in words, such as "3 March 2024"."""
     return f"{day.day} {day:%B} {day.year}"
