@@ -9,6 +9,9 @@
 --   time_share, time_depth               how many chunks a stretch finds, and all of them together
 --   time_alone                           whether the question asks for nothing but a time
 --   time_chunk_ids                       further chunks that take part, such as the neighbours of one
+--   scope_id, chunk_id, occurred_at      of `find_before` and `find_after`: the memory whose neighbours are asked for, its
+--   session_id, ordinal                  exchange,
+--   asked_at, count                      the time of asking, and how many neighbours
 --   time_first, time_last, time_now      the first stretch without its slices, and the time of asking, null for none
 
 -- name: time_asked
@@ -138,3 +141,30 @@ time AS (
          ORDER BY c.occurred_at NULLS FIRST, c.chunk_id
          LIMIT 1)
     ) AS near) END
+
+-- name: find_before
+SELECT c.chunk_id
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s
+  AND c.scope_id = %(scope_id)s
+  AND (c.occurred_at, c.chunk_id) < (%(occurred_at)s, %(chunk_id)s)
+  AND (c.session_id, c.ordinal) <> (%(session_id)s, %(ordinal)s)
+  AND c.granularity = 'turn'
+  AND c.tsv IS NOT NULL
+  AND c.part = 0
+ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
+LIMIT %(count)s
+
+-- name: find_after
+SELECT c.chunk_id
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s
+  AND c.scope_id = %(scope_id)s
+  AND (c.occurred_at, c.chunk_id) > (%(occurred_at)s, %(chunk_id)s)
+  AND c.occurred_at <= %(asked_at)s
+  AND (c.session_id, c.ordinal) <> (%(session_id)s, %(ordinal)s)
+  AND c.granularity = 'turn'
+  AND c.tsv IS NOT NULL
+  AND c.part = 0
+ORDER BY c.occurred_at NULLS FIRST, c.chunk_id
+LIMIT %(count)s

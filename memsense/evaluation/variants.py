@@ -63,6 +63,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "inside_alone_weight": 0.0,
         },
         "inside": {"inside_weight": 0.0, "inside_alone_weight": 0.0},
+        "order": {"beside_weight": 0.0, "latest_weight": 0.0},
         "coverage": {"coverage_weight": 0.0},
         "similarity": {"similarity_weight": 0.0},
         "requests": ALL_ALIKE,

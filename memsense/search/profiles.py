@@ -118,6 +118,11 @@ class Profile:
         inside_days: Number of days of the shortest such time.
         inside_alone_weight: The same weight, for times of any length, where the question asks for
             nothing but a time.
+        beside_weight: Share of the way by which the memories before or after the one that the
+            question asks about rise above all others; 0 looks for none.
+        latest_weight: Share of the way by which memories that fit about as well rise in the order
+            of time, where the question asks for the last or the first time.
+        latest_band: Score of such memories, as a share of the best one's.
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
         tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
@@ -213,6 +218,9 @@ class Profile:
     inside_weight: float = 0.0
     inside_days: int = 80
     inside_alone_weight: float = 0.0
+    beside_weight: float = 0.0
+    latest_weight: float = 0.0
+    latest_band: float = 0.9
     tokens_weight: float = 0.0
     tokens_speaker_weight: float = 0.0
     tokens_around_weight: float = 0.0
@@ -438,6 +446,9 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("inside_weight", 0, 5),
     ("inside_days", 1, 1000),
     ("inside_alone_weight", 0, 5),
+    ("beside_weight", 0, 1),
+    ("latest_weight", 0, 1),
+    ("latest_band", 0, 1),
     ("tokens_weight", 0, 5),
     ("tokens_speaker_weight", 0, 5),
     ("tokens_around_weight", 0, 5),
@@ -525,6 +536,8 @@ BALANCED = Profile(
     date_weight=0.6,
     inside_weight=0.3,
     inside_alone_weight=0.3,
+    beside_weight=1.0,
+    latest_weight=1.0,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,

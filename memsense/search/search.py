@@ -109,6 +109,8 @@ class Search:
                 }
                 for item in question.intervals
             ]
+        if order := question.order:
+            analysis["order"] = {"kind": order.kind, "about": order.anchor}
         if self.state.left_out:
             analysis["left_out"] = list(self.state.left_out)
         if self.recall_request.window_vectors:
@@ -266,6 +268,12 @@ def _make_notes(prepared: PreparedSearch, state: RecallState, ranking: Ranking) 
         notes.append(Note("past", text))
     if state.nearest is not None:
         notes.append(_note_empty_time(prepared, state.nearest))
+    anchors = list(dict.fromkeys([it.anchor_id for it in prepared.question.neighbours]))
+    if len(anchors) > 1:
+        chunks = " and ".join(f"chunk {it}" for it in anchors)
+        notes.append(
+            Note("time", f"the question may be about {chunks}: either has neighbours here")
+        )
     has_vector = recall_request.query_vector is not None
     if plan.unembedded:
         notes.append(Note("vectors", f"ranked by words alone; {plan.unembedded}"))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.names import cut_spans, find_names, list_named, without_spans
@@ -23,6 +24,7 @@ __all__ = [
     "NO_WORDING",
     "DateScores",
     "Interval",
+    "Neighbour",
     "Order",
     "Question",
     "Wording",
@@ -50,6 +52,17 @@ _APOSTROPHE = re.compile("['\u2019]")
 _FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
 
 
+class Neighbour(NamedTuple):
+    """A memory next to the one that a question asks about, the anchor.
+
+    It is the `place`-th one before or after it, or the anchor itself at place 0.
+    """
+
+    chunk_id: int
+    place: int
+    anchor_id: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question and the result of its analysis.
@@ -62,7 +75,8 @@ class Question:
     of a question count. `is_dated_alone` says that it asks for nothing but a time; `order` that it
     asks for what came before or after something, or for the last or first time. `tense` is the time
     that it asks about. `asked_at` is the current time when it was put, `calendar` that of the
-    asker, by which a memory's day counts too. `language` is the question's code.
+    asker, by which a memory's day counts too. `language` is the question's code. `neighbours` are
+    the memories before or after the one that it asks about, once that is found.
     """
 
     text: str
@@ -77,6 +91,7 @@ class Question:
     is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
     asked_at: datetime | None = None
+    neighbours: tuple[Neighbour, ...] = ()
 
     @property
     def stretches(self) -> list[Stretch]:

@@ -38,13 +38,14 @@ class TimeRoute:
     )
 
     def ask(self, question: Question) -> Mapping[str, Any] | None:
-        """Return the parameters of its steps, None if the question names no time of the past."""
+        """Return the parameters of its steps; None without a time of the past and neighbours."""
         slices = SLICES if question.is_dated_alone else 1
         stretches = question.stretches
-        if not stretches:
+        if not stretches and not question.neighbours:
             return None
         pieces = [piece for days in stretches for piece in _cut(days, question, slices)]
-        since, until, wall_since, wall_until, confidence = zip(*pieces, strict=True)
+        columns = zip(*pieces, strict=True) if pieces else [()] * 5
+        since, until, wall_since, wall_until, confidence = columns
         shares = slices * len({days.interval for days in stretches})
         return {
             "time_since": list(since),
@@ -52,12 +53,12 @@ class TimeRoute:
             "time_wall_since": list(wall_since),
             "time_wall_until": list(wall_until),
             "time_confidence": list(confidence),
-            "time_chunk_ids": [],
-            "time_share": max(DEPTH // shares, 1),
+            "time_chunk_ids": [it.chunk_id for it in question.neighbours],
+            "time_share": DEPTH // max(shares, 1),
             "time_depth": DEPTH,
             "time_alone": question.is_dated_alone,
-            "time_first": since[0],
-            "time_last": until[slices - 1],
+            "time_first": since[0] if since else None,
+            "time_last": until[slices - 1] if until else None,
             "time_now": question.asked_at and question.asked_at + _STEP,
         }
 

@@ -35,6 +35,8 @@ PARTS: Mapping[str, str] = {
     "date": "nearness to a date in the question",
     "time": "its time, which the question names",
     "inside": "within a time in the question",
+    "beside": "next to what the question asks about",
+    "latest": "last or first of what fits",
     "words_alone": "its place by words, until it has vectors",
     "second_model": "its place by the model of its language",
     "current": "the statement in force",
