@@ -20,6 +20,7 @@ from memsense.errors import (
     ModelMismatchError,
 )
 from memsense.search.hits import SearchResult
+from memsense.search.neighbours import add_neighbours, plan_anchor
 from memsense.search.plan import (
     EVERYONE,
     PreparedSearch,
@@ -318,7 +319,11 @@ class Searches:
                 return embedders.require(model)
 
             chosen = choose_models(plan, state)
-            prepared.append(prepare_search(plan, state, chosen, find_embedder))
+            search = prepare_search(plan, state, chosen, find_embedder)
+            if anchor := plan_anchor(search):
+                [matches] = self._run_with_states([(anchor, state)])
+                search = add_neighbours(self._pool, search, matches)
+            prepared.append(search)
         return run_searches(self._pool, prepared, self._context.reranker)
 
     def _scope_state(self, plan: SearchPlan) -> KnownScope | None:

@@ -4,16 +4,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from memsense.search.question.asker import ask_as_user, names_of
-from memsense.search.question.names import find_names, list_named, without_spans
+from memsense.search.question.names import cut_spans, find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
 from memsense.search.question.time.alone import is_dated_alone
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
 from memsense.search.question.time.engine import find_intervals
-from memsense.search.question.time.interval import Interval
+from memsense.search.question.time.interval import Interval, Stretch, list_stretches
 from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
@@ -23,6 +24,7 @@ __all__ = [
     "NO_WORDING",
     "DateScores",
     "Interval",
+    "Neighbour",
     "Order",
     "Question",
     "Wording",
@@ -50,18 +52,31 @@ _APOSTROPHE = re.compile("['\u2019]")
 _FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
 
 
+class Neighbour(NamedTuple):
+    """A memory next to the one that a question asks about, the anchor.
+
+    It is the `place`-th one before or after it, or the anchor itself at place 0.
+    """
+
+    chunk_id: int
+    place: int
+    anchor_id: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question and the result of its analysis.
 
-    `search_text` is the question without the names of its speakers: this text is embedded and
-    searched for. `named_speakers` are labels as the caller knows them, in the order of their first
-    mention; `intervals` the times that it names; `quoted` the texts in quotation marks, without the
-    marks; `identifiers` tickets, versions, file names and the like, case-folded. Only the first 16
-    intervals, 16 quotations and 64 identifiers of a question count. `is_dated_alone` says that it
-    asks for nothing but a time; `order` that it asks for what came before or after something, or
-    for the last or first time. `tense` is the time that it asks about. `calendar` is that of the
-    asker, by which a memory's day counts too. `language` is the question's code.
+    `search_text` is the question without the names of its speakers, and without its times if it
+    asks for nothing else: this text is embedded and searched for. `named_speakers` are labels as
+    the caller knows them, in the order of their first mention; `intervals` the times that it names;
+    `quoted` the texts in quotation marks, without the marks; `identifiers` tickets, versions, file
+    names and the like, case-folded. Only the first 16 intervals, 16 quotations and 64 identifiers
+    of a question count. `is_dated_alone` says that it asks for nothing but a time; `order` that it
+    asks for what came before or after something, or for the last or first time. `tense` is the time
+    that it asks about. `asked_at` is the current time when it was put, `calendar` that of the
+    asker, by which a memory's day counts too. `language` is the question's code. `neighbours` are
+    the memories before or after the one that it asks about, once that is found.
     """
 
     text: str
@@ -75,6 +90,14 @@ class Question:
     order: Order | None = None
     is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
+    asked_at: datetime | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Return the days in which what it asks for can have happened, none after its own."""
+        today = self.asked_at and self.asked_at.astimezone(self.calendar.zone).date()
+        return list(list_stretches(self.intervals, today))
 
 
 def analyse_question(
@@ -115,6 +138,10 @@ def analyse_question(
         own_names = [part for label in labels for part in names_of(label)]
         as_asked = ask_as_user(text, own_names)
         search_text = as_asked if as_asked != text else search_text
+    is_alone = is_dated_alone(text, intervals)
+    if is_alone:
+        # Texts are full of years and days that no question means: "2024" meets CVE-2024-31337.
+        search_text = cut_spans(text, sorted({item.span for item in intervals})) or text
     return Question(
         text=text,
         search_text=search_text,
@@ -126,8 +153,9 @@ def analyse_question(
         tense=find_tense(text) if is_of_one and not intervals else "",
         language=language,
         order=find_order(text, quotations),
-        is_dated_alone=is_dated_alone(text, intervals),
+        is_dated_alone=is_alone,
         calendar=calendar,
+        asked_at=asked_at,
     )
 
 

@@ -9,6 +9,7 @@ with a bit a dimension on the candidates' side.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -38,6 +39,11 @@ NO_TERMS: Mapping[int, Term] = MappingProxyType({})
 # 70 µs of one thread became 16 ms of processor time while other programs ran.
 MOST_ALONE = 1 << 18
 """Number of multiplications up to which OpenBLAS leaves a matrix product to the calling thread."""
+
+ORDER_STEP = 0.5
+"""Distance of two memories that are put in the order of time, so that diversity keeps it."""
+
+_DAY = timedelta(days=1)
 
 # 512 rows of 384 signs are 0.8 MB, which the processor's cache holds until they are multiplied:
 # 2,048 rows took three times the time of 512.
@@ -154,6 +160,9 @@ def score_terms(
     the question's, if the candidates' are to be compared with them. `sessions` says that sessions
     are ranked.
     """
+    order = question.order if profile.latest_weight else None
+    # "The last time" orders memories of one topic by their time, whichever states a fact now.
+    is_by_time = order is not None and order.kind in {"last", "first"}
     # A share of the largest score, so that it means the same for every question.
     coverage = _coverage(candidates, ceiling)
     similarity = _similarity(candidates)
@@ -175,7 +184,7 @@ def score_terms(
         scores = profile.rrf_weight * candidates.rrf_scores + totals
         late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
         totals = sum([signal.contributions() for signal in late], totals)
-        if profile.current_weight:
+        if profile.current_weight and not is_by_time:
             # Last of all, since it compares what the candidates score by everything else.
             current = Current(
                 candidates=candidates,
@@ -200,6 +209,14 @@ def score_terms(
         )
         totals = totals + alone.contributions()
         late.append(alone)
+    if len(candidates) and (is_by_time or question.neighbours):
+        scores = profile.rrf_weight * candidates.rrf_scores + totals
+        if order is not None and is_by_time:
+            ordered = _latest_signal(candidates, profile, question, order.kind, scores)
+        else:
+            ordered = _beside_signal(candidates, profile, question, scores)
+        totals = totals + ordered.contributions()
+        late.append(ordered)
     chunk_ids: list[int] = candidates.chunk_ids.tolist()
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
@@ -288,6 +305,65 @@ def _words_alone_signal(
     return _make_signal("words_alone", profile.words_alone_weight, values, because)
 
 
+def _latest_signal(
+    candidates: Candidates, profile: Profile, question: Question, kind: str, scores: Values
+) -> Signal:
+    """Return the signal that orders the memories which fit about as well as the best by time.
+
+    `kind` is "last" for the latest first, "first" for the earliest. Where the question names a
+    time, only memories of that time count.
+    """
+    fitting: list[tuple[datetime, int, int]] = []
+    day_of, stretches = question.calendar.day_of, question.stretches
+    for row, at in enumerate(candidates.times):
+        if at is None:
+            continue
+        day = day_of(at, zone_known=bool(candidates.zones_known[row]))
+        if not stretches or any(it.first <= day <= it.last for it in stretches):
+            fitting.append((at, candidates.chunk_ids.item(row), row))
+    best = max((scores[row] for *_, row in fitting), default=0.0)
+    band = [it for it in fitting if scores[it[-1]] >= profile.latest_band * best]
+    rows = [row for *_, row in sorted(band, reverse=kind == "last")]
+    text = f"the {{place}} of {len(rows)} that fit about as well, the {kind} one first"
+    becauses = [text.format(place=f"number {place}") for place in range(1, len(rows) + 1)]
+    return _ordered_signal("latest", profile.latest_weight, rows, becauses, scores)
+
+
+def _beside_signal(
+    candidates: Candidates, profile: Profile, question: Question, scores: Values
+) -> Signal:
+    """Return the signal that lifts the memories next to the one asked about, nearest first.
+
+    The anchor itself follows them.
+    """
+    rows: list[int] = []
+    becauses: list[str] = []
+    places = {chunk_id: row for row, chunk_id in enumerate(candidates.chunk_ids.tolist())}
+    side = question.order.kind if question.order else ""
+    for neighbour in sorted(question.neighbours, key=lambda it: (not it.place, it.place)):
+        if neighbour.chunk_id in places:
+            rows.append(places.pop(neighbour.chunk_id))
+            anchor = f"chunk {neighbour.anchor_id}"
+            text = (
+                f"{neighbour.place} {side} {anchor}"
+                if neighbour.place
+                else "the question is about it"
+            )
+            becauses.append(text)
+    return _ordered_signal("beside", profile.beside_weight, rows, becauses, scores)
+
+
+def _ordered_signal(
+    name: str, weight: float, rows: Sequence[int], becauses: Sequence[str], scores: Values
+) -> Signal:
+    """Return the signal that puts some rows above all others, in their order."""
+    values, because = np.zeros(len(scores)), [""] * len(scores)
+    for place, (row, reason) in enumerate(zip(rows, becauses, strict=True)):
+        values[row] = scores.max() + ORDER_STEP * (len(rows) - place) - scores[row]
+        because[row] = reason
+    return _make_signal(name, weight, values, because)
+
+
 def _coverage(candidates: Candidates, ceiling: Mapping[str, float]) -> Values:
     """Return the lexical score as a share of the largest one that the question allows, (n,)."""
     turn, session = ceiling.get("turn") or np.inf, ceiling.get("session") or np.inf
@@ -315,19 +391,41 @@ def _own_signals(
         _make_signal("coverage", profile.coverage_weight, coverage),
         _make_signal("similarity", profile.similarity_weight, similarity),
     ]
-    if profile.date_weight and question.intervals:
+    if question.intervals:
         day_of, zones = question.calendar.day_of, candidates.zones_known.tolist()
-        near = [
-            date_proximity(at and day_of(at, zone_known=has_zone), question.intervals)
+        days = [
+            at and day_of(at, zone_known=has_zone)
             for at, has_zone in zip(candidates.times, zones, strict=True)
         ]
-        names = ", ".join([item.text for item in question.intervals])
-        values = np.array(near, dtype=float)
-        reason = f"the question names {names}"
-        signals.append(_make_signal("date", profile.date_weight, values, reason))
+        near = np.array([date_proximity(day, question.intervals) for day in days], dtype=float)
+        reason = f"the question names {', '.join([item.text for item in question.intervals])}"
+        signals.append(_make_signal("date", profile.date_weight, near, reason))
+        signals.append(_inside_signal(days, profile, question))
     if candidates.wordings:
         signals += _boosts(candidates, profile, question)
     return signals
+
+
+def _inside_signal(days: Sequence[date | None], profile: Profile, question: Question) -> Signal:
+    """Return the signal of memories whose day lies in a time that the question names.
+
+    Short times count only where nothing else is asked: people tell of a day later and name it, so
+    that the answer to a question with a topic often lies behind the day.
+    """
+    is_alone = question.is_dated_alone
+    weight = profile.inside_alone_weight if is_alone else profile.inside_weight
+    least = timedelta(days=1 if is_alone else profile.inside_days)
+    # The best one comes last, and so decides.
+    stretches = sorted(question.stretches, key=lambda it: it.confidence)
+    values, because = np.zeros(len(days)), [""] * len(days)
+    for stretch in stretches:
+        if stretch.interval.last - stretch.interval.first + _DAY < least:
+            continue
+        reason = f"it lies in {stretch}"
+        for row, day in enumerate(days):
+            if day is not None and stretch.first <= day <= stretch.last:
+                values[row], because[row] = stretch.confidence, reason
+    return _make_signal("inside", weight, values, because)
 
 
 def _similarity(candidates: Candidates) -> Values:
