@@ -95,7 +95,10 @@ SEEN_FORMATS += "".join(map(chr, range(0x13430, 0x13440)))
 
 
 def find_steering(text: str) -> list[str]:
-    """Return the characters of a text that nothing shown may have."""
+    """Return the characters of a text that nothing shown may have; flags of regions may."""
+    for region in ("gbeng", "gbsct", "gbwls"):
+        tags = "".join(chr(0xE0000 + ord(letter)) for letter in region)
+        text = text.replace(f"\U0001f3f4{tags}\U000e007f", "")
     return [
         character
         for character in text

@@ -43,8 +43,8 @@ INTRODUCTION: Final = (
 CARD_HEADING: Final = "About the user"
 MEMORIES_HEADING: Final = "Conversations"
 """Heading of memories without a date, if the card is above them."""
-# A memory that holds one of our closing tags must not end the frame around it, even with marks of
-# direction within the tag, which nobody sees.
+# A memory that holds one of our closing tags must not end the frame around it, even with invisible
+# marks of direction within the tag.
 _MARKS = "[\u200e\u200f]*"
 _NAMES = "|".join(_MARKS.join(map(re.escape, name)) for name in WRAPPERS)
 _WRAPPER = re.compile(rf"<(?={_MARKS}(?:/{_MARKS})?(?:{_NAMES})\b)", re.IGNORECASE)

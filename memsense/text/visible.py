@@ -1,9 +1,9 @@
-"""Texts without characters that steer whoever reads them: a model, a terminal, a page.
+"""Texts without characters that steer their reader: a model, a terminal, a page.
 
 A stored text comes from anywhere. An escape sequence rewrites a terminal's screen, a bidirectional
 control shows words in another order than they are in, and a tag character is read by a model and
-seen by nobody (Boucher and Anderson 2021, "Trojan Source"; Unicode TR36). Stored texts, `content`
-of hits and exports keep them; whatever is shown passes through `show`.
+shown to no person (Boucher and Anderson 2021, "Trojan Source"; Unicode TR36). Stored texts,
+`content` of hits and exports keep them; all texts that are shown pass through `show`.
 """
 
 import re
@@ -13,8 +13,8 @@ from typing import Final
 REPLACEMENT: Final = "\ufffd"
 LONGEST_OFTEN: Final = 5
 
-# Letters and marks of scripts whose forms a joiner chooses: Arabic, Syriac, N'Ko and others beside
-# them, the scripts of India and South-East Asia, Mongolian, Adlam.
+# Letters and marks of scripts whose forms a joiner chooses: Arabic, Syriac, N'Ko and their
+# neighbours, the scripts of India and South-East Asia, Mongolian, Adlam.
 _JOINING = (
     "\u0620-\u06ff\u0700-\u086f\u0870-\u08ff\u0900-\u109f\u1780-\u18af\u1a20-\u1aaf\u1b00-\u1c4f"
     "\ua840-\ua87f\ua880-\ua8df\ua980-\ua9df\uaa00-\uaaff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
@@ -72,8 +72,8 @@ def _replace_run(match: re.Match[str]) -> str:
 
 
 def _show_place(before: str, run: str, after: str) -> str:
-    shown = _RULES.sub(_replace, f"{before}{run}{after}")
-    return shown[len(before) : len(shown) - len(after)]
+    text = _RULES.sub(_replace, f"{before}{run}{after}")
+    return text[len(before) : len(text) - len(after)]
 
 
 _show_often = lru_cache(maxsize=4096)(_show_place)
