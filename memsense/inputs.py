@@ -580,15 +580,16 @@ class _JsonCopy:
             raise ValueError(f"is too large: at most {LARGEST_JSON:,} characters and values")
 
 
-def _read_metadata(value: object) -> dict[str, JsonValue]:
+def read_metadata(value: object) -> dict[str, JsonValue]:
+    """Return a copy of a JSON object; raise ValueError for anything else."""
     if not isinstance(value, Mapping):
         raise wrong_value("must be a mapping", value)
     return _JsonCopy().copy_object(cast("Mapping[Any, Any]", value))
 
 
-_METADATA_SCHEMA = {"type": "object", "additionalProperties": True}
+METADATA_SCHEMA = {"type": "object", "additionalProperties": True}
 
-Metadata = Annotated[Mapping[str, Any], Check(_read_metadata, _METADATA_SCHEMA)]
+Metadata = Annotated[Mapping[str, Any], Check(read_metadata, METADATA_SCHEMA)]
 """Object that JSON can hold: at most 32 levels deep, 1,000,000 characters and values in all."""
 
 

@@ -5,11 +5,12 @@ into the `Args:` section of every method that uses the type.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from memsense.draft.facets import FACETS
 from memsense.inputs import (
+    METADATA_SCHEMA,
     AnyTime,
     AsList,
     Check,
@@ -30,6 +31,7 @@ from memsense.inputs import (
     mapping_of,
     wrong_value,
 )
+from memsense.metadata_filters import read_filter
 from memsense.types import EmbedWhen, IngestMode, MemoryKind
 
 # Whose memory ------------------------------------------------------------------------------------
@@ -165,7 +167,12 @@ KindFilter = Annotated[
     about('Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
 ]
 MetadataFilter = Annotated[
-    Metadata, about("Only memories whose metadata contains this JSON object.")
+    Mapping[str, Any],
+    Check(read_filter, METADATA_SCHEMA),
+    about(
+        "Only memories whose metadata contains this JSON object, or satisfies its conditions, such"
+        ' as {"priority": {"gte": 3}}.'
+    ),
 ]
 MinScore = Annotated[
     FiniteNumber, about("Lowest score of a hit; an empty answer has a note with the best score.")

@@ -3,8 +3,8 @@
 -- gives the text behind `because:` as the reason.
 --
 -- A filter is a condition here, a field of `Filters`, and a parameter of the same name in the
--- signatures of `search` and `why_not`; CONTRIBUTING.md lists the places. Lists arrive as arrays
--- and mappings as jsonb; `exclude` arrives in two parameters, exclude_chunks and exclude_messages.
+-- signatures of `search` and `why_not`; CONTRIBUTING.md lists the places. Lists arrive as arrays;
+-- `exclude` arrives in two parameters, exclude_chunks and exclude_messages, `metadata` in three.
 --
 -- c is the chunk; the CTE scope holds the memories searched, with their language and namespace; the
 -- CTE quoted the words inside the question's quotation marks.
@@ -47,8 +47,11 @@ AND memsense.scope_tags(c.scope_id, c.tags)
 c.memory_kind = ANY (%(kinds)s::text[])
 
 -- name: metadata
--- because: its metadata does not contain what is asked for
-c.metadata @> %(metadata)s::jsonb
+-- because: its metadata is not as asked for
+-- `metadata` is what it contains, `metadata_path` the conditions with operators, null if there are none.
+(c.metadata @> %(metadata)s::jsonb
+ AND CASE WHEN %(metadata_path)s::jsonpath IS NULL THEN true
+     ELSE jsonb_path_exists(c.metadata, %(metadata_path)s::jsonpath, %(metadata_values)s::jsonb, true) END)
 
 -- name: exclude
 -- because: it is among what the search excludes, or part of it

@@ -686,3 +686,18 @@ SELECT
           WHERE agent_id IS NOT NULL AND 'agent' = ANY (%(wanted)s::text[]) ORDER BY 1) AS agents,
     ARRAY(SELECT DISTINCT tag FROM chunks CROSS JOIN unnest(tags) AS tag
           WHERE 'tag' = ANY (%(wanted)s::text[]) ORDER BY 1) AS tags;
+
+-- name: count_other_types
+-- How many memories have a value of another type than the filter asks for; `expected` has {path, types} each.
+SELECT a.path, jsonb_typeof(c.metadata #> a.path) AS type, a.types, count(*) AS memories
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+CROSS JOIN jsonb_to_recordset(%(expected)s) AS a (path text[], types text[])
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s AND c.status = 'active'
+  AND (c.expires_at IS NULL OR c.expires_at > now())
+  AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+  AND jsonb_typeof(c.metadata #> a.path) <> ALL (a.types)
+GROUP BY a.path, a.types, type
+ORDER BY memories DESC, a.path, type;

@@ -29,7 +29,7 @@ PARAMETERS: dict[str, Declared] = {
     "exclude_sessions": (list[str], (), "Sessions to leave out, for example the one that the prompt belongs to."),
     "tags": (list[str], None, "Only memories with at least one of these tags."),
     "kinds": (list[Literal["stable", "preference", "episodic", "ephemeral"]], None, 'Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
-    "metadata": (dict[str, Any], None, "Only memories whose metadata contains this JSON object."),
+    "metadata": (dict[str, Any], None, 'Only memories whose metadata contains this JSON object, or satisfies its conditions, such as {"priority": {"gte": 3}}.'),
     "asked_at": (datetime, None, 'Moment that "last week" in the question counts from; default: now.'),
     "timezone": (str, None, "The asker's IANA time zone, such as Europe/Lisbon, whose days count; default: the setting `timezone`, else the zone of `asked_at`, else UTC."),
     "as_of": (datetime, None, "Search memory as it stood at this moment; needs the setting `history` to have been on. What was erased or has expired since is gone from the past too."),

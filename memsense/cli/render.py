@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 
 from memsense.text.tables import TextTable
+from memsense.text.visible import show as plain
 
 PIPE_WIDTH = 120
 MIN_EXCERPT = 40
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NUMERIC = "0123456789.,:"
 _BLANKS = re.compile(r"\s+")
 
@@ -26,12 +26,6 @@ def console(*, stderr: bool = False) -> Console:
     # Rich takes 80 columns for a pipe, in which the tables would have no room.
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(stderr=stderr, highlight=False, emoji=False, width=width)
-
-
-def plain(text: str) -> str:
-    """Return the text with U+FFFD for control characters, which could steer the terminal."""
-    # A stored text comes from anywhere: an escape sequence could rewrite the screen.
-    return _CONTROL.sub("\ufffd", text)
 
 
 def when(moment: datetime | None, *, zone_known: bool = True) -> str:

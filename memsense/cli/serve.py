@@ -140,14 +140,14 @@ def create(
     ctx: typer.Context,
     *,
     scope: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             metavar="SCOPES",
-            help="Permissions of the key, separated by commas, such as read,write. There are"
-            f" {', '.join(SCOPES)}.",
+            help="Permissions of the key, repeated or separated by commas, such as read,write."
+            f" There are {', '.join(SCOPES)}; default: read.",
             autocompletion=complete_from(SCOPES),
         ),
-    ] = "read",
+    ] = None,
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Name of the key in lists, such as chat.")
     ] = "unnamed",
@@ -178,7 +178,7 @@ def create(
     expires_at = datetime.now(UTC) + timedelta(days=int(days[1])) if days else expires
     with target_of(ctx).open(for_few=True) as memory:
         created = memory.access_keys.create(
-            [item.strip() for item in scope.split(",")],  # pyright: ignore[reportArgumentType] (the method checks them)
+            [item.strip() for item in ",".join(scope or ["read"]).split(",")],  # pyright: ignore[reportArgumentType] (the method checks them)
             name=name,
             user_id=user,
             expires_at=expires_at,

@@ -34,7 +34,7 @@ from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, run_searches
 from memsense.search.settings import check_past, choose_calendar, embedder_failure
-from memsense.search.show import fetch_result, fetch_results, note_unknown_names
+from memsense.search.show import fetch_result, fetch_results, note_other_types, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
 from memsense.store.scopes import KnownScope, Namespace, check_model, find_every_scope, find_scope
 from memsense.types import EmbeddingModel, Note
@@ -202,6 +202,7 @@ class Searches:
             if not row.session_ids and not row.sessions:
                 search.notes.append(Note("empty", f"project {project!r} has no sessions yet"))
         search.notes += note_unknown_names(pool, namespace, request)
+        search.notes += note_other_types(pool, namespace, request)
         return search
 
     def _has_other_model(self, search: Search) -> bool:

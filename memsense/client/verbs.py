@@ -568,7 +568,8 @@ class Memory:
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
-            metadata: Only memories whose metadata contains this JSON object.
+            metadata: Only memories whose metadata contains this JSON object, or satisfies its
+                conditions, such as {"priority": {"gte": 3}}.
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
@@ -702,7 +703,8 @@ class Memory:
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
-            metadata: Only memories whose metadata contains this JSON object.
+            metadata: Only memories whose metadata contains this JSON object, or satisfies its
+                conditions, such as {"priority": {"gte": 3}}.
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
@@ -813,7 +815,8 @@ class Memory:
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
-            metadata: Only memories whose metadata contains this JSON object.
+            metadata: Only memories whose metadata contains this JSON object, or satisfies its
+                conditions, such as {"priority": {"gte": 3}}.
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
@@ -900,7 +903,8 @@ class Memory:
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
-            metadata: Only memories whose metadata contains this JSON object.
+            metadata: Only memories whose metadata contains this JSON object, or satisfies its
+                conditions, such as {"priority": {"gte": 3}}.
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
@@ -1545,7 +1549,8 @@ class Memory:
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
-            metadata: Only memories whose metadata contains this JSON object.
+            metadata: Only memories whose metadata contains this JSON object, or satisfies its
+                conditions, such as {"priority": {"gte": 3}}.
             granularity: "turn" for exchanges, "session" for sessions.
             statuses: Which to list: "active", "archived", "deleted" (forgotten, without texts).
             order: "newest" or "oldest" event time first.

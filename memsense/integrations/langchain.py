@@ -41,7 +41,8 @@ class MemSenseRetriever(BaseRetriever):
         memory: An open memory, or a user's view of it; the caller closes it.
         user_id: Whose memory to search; a user's view knows. No call can change it.
         k: Maximum number of documents.
-        options: More arguments of `MemSense.search`, such as `since` or `profile`.
+        options: More arguments of `MemSense.search`, such as `since` or `profile`; `filter` is
+            another name of `metadata`, whose operators are those of LangChain's stores.
     """
 
     memory: SkipValidation[AnyMemory]
@@ -79,8 +80,11 @@ class MemSenseRetriever(BaseRetriever):
 
     def _merge_options(self, k: int | None, options: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of one search; `user_id` comes last, so no call can change it."""
-        top_k = self.k if k is None else k
-        return {**self.options, **options, "top_k": top_k, "user_id": self.user_id}
+        merged = {**self.options, **options}
+        if "filter" in merged:  # the name that LangChain's vector stores give it
+            merged["metadata"] = merged.pop("filter")
+        merged["top_k"] = self.k if k is None else k
+        return {**merged, "user_id": self.user_id}
 
 
 def _documents(result: SearchResult) -> list[Document]:

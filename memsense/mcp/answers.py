@@ -7,11 +7,12 @@ never stored a second time.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_core import to_jsonable_python
 
 from memsense.mcp.scope import Access
+from memsense.text.visible import show
 from memsense.types import Added, Chunk, ScopeStatistics
 
 # A search's modules are imported with the first answer: a host gets the list of tools first.
@@ -41,7 +42,7 @@ def format_recall(
     """
     from memsense.search.prompt import frame, quote_lines
 
-    footer = [f"note: {note}" for note in (*result.notes, *notes)]
+    footer = [f"note: {show(note)}" for note in (*result.notes, *notes)]
     if result.trace_id is not None:
         footer.append(f"recorded: memsense://trace/{result.trace_id}")
     if not result:
@@ -74,7 +75,7 @@ def _arithmetic_lines(hit: "Hit", ranks: dict[int, int]) -> Iterator[str]:
     yield f"score {score_text(explanation.final_score)} is the sum of"
     for part, value in zip(parts, values, strict=True):
         # A reason may quote the memory, whose line breaks must not begin a line of ours.
-        yield " ".join(f"{value:+.4f} {part.describe()}".split())
+        yield " ".join(f"{value:+.4f} {show(part.describe())}".split())
     if explanation.selection is not None:
         yield selection_line(explanation.selection, ranks)
 
@@ -188,4 +189,19 @@ def _ranks(result: "SearchResult") -> dict[int, int]:
 
 
 def _set_only(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: to_jsonable_python(it) for name, it in fields.items() if it is not None}
+    return {
+        name: _show_all(to_jsonable_python(it)) for name, it in fields.items() if it is not None
+    }
+
+
+def _show_all(value: Any) -> Any:
+    """Return a value of JSON with all its texts as a model may see them."""
+    match value:
+        case str():
+            return show(value)
+        case list():
+            return [_show_all(item) for item in cast("list[Any]", value)]
+        case dict():
+            return {show(key): _show_all(it) for key, it in cast("dict[str, Any]", value).items()}
+        case _:
+            return value

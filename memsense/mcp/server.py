@@ -18,18 +18,19 @@ from memsense.mcp.answers import describe_contents
 from memsense.mcp.scope import FindAccess
 from memsense.mcp.sdk import CheckedPrompt, Request, Server, create_server, shown_error
 from memsense.mcp.tools import make_tools
+from memsense.text.visible import show
 
 P = ParamSpec("P")
 JSON = "application/json"
 
 
-def pass_errors_on(function: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
-    """Turn a MemSenseError into an error whose text the host shows."""
+def pass_texts_on(function: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
+    """Pass texts on as a model may see them; the host shows the text of a MemSenseError."""
 
     @wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> str:
         try:
-            return await function(*args, **kwargs)
+            return show(await function(*args, **kwargs))
         except MemSenseError as error:
             is_callers = isinstance(error, NotFoundError | InvalidInputError)
             raise shown_error(str(error), is_callers=is_callers) from error
@@ -43,7 +44,7 @@ class Resources:
     def __init__(self, find: FindAccess) -> None:
         self._find = find
 
-    @pass_errors_on
+    @pass_texts_on
     async def chunk(self, chunk_id: str, request: Request) -> str:
         """Return one memory in full: its text, time, session, tags, facets and status."""
         access = (await self._find(request)).require("read")
@@ -51,7 +52,7 @@ class Resources:
             raise InvalidInputError(f"the id of a chunk must be a whole number, not {chunk_id!r}")
         return _as_json((await access.memory.get(int(chunk_id))).as_dict())
 
-    @pass_errors_on
+    @pass_texts_on
     async def trace(self, trace_id: str, request: Request) -> str:
         """Return a recorded recall: every candidate with its ranks, scores and outcome."""
         access = (await self._find(request)).require("read")
@@ -116,7 +117,8 @@ class Prompts:
             text = str(context) or describe_contents(access, await access.memory.stats())
         except MemSenseError as error:
             raise shown_error(str(error)) from error
-        return f"{text}\n\nAnswer from these memories, or say that they hold no answer: {question}"
+        end = f"Answer from these memories, or say that they hold no answer: {question}"
+        return f"{show(text)}\n\n{end}"
 
     async def remember(self) -> str:
         """Store what matters of this conversation."""

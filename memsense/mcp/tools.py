@@ -25,6 +25,7 @@ from memsense.mcp.answers import (
 from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
 from memsense.search.request import FILTER_NAMES
+from memsense.text.visible import show
 from memsense.types import MemoryKind
 
 P = ParamSpec("P")
@@ -79,15 +80,16 @@ def _set_only(options: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def pass_errors_on(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Pass the text of a MemSenseError on to the model: it says what to do."""
+def pass_texts_on(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """Pass texts on to the model as it may see them, those of a MemSenseError, too: it helps."""
 
     @wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return await function(*args, **kwargs)
+            answer = await function(*args, **kwargs)
         except MemSenseError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(show(str(error))) from error
+        return cast("R", show(answer)) if isinstance(answer, str) else answer
 
     return wrapper
 
@@ -123,7 +125,7 @@ class Tools:
     def __init__(self, find: FindAccess) -> None:
         self._find = find
 
-    @pass_errors_on
+    @pass_texts_on
     @takes_search_options
     async def recall(
         self,
@@ -163,7 +165,7 @@ class Tools:
         text = format_recall(access, result, notes, explain=explain)
         return text_result(text, explain_recall(access, result, notes) if explain else None)
 
-    @pass_errors_on
+    @pass_texts_on
     async def remember(
         self,
         request: Request,
@@ -208,7 +210,7 @@ class Tools:
         )
         return format_remembered(access, added)
 
-    @pass_errors_on
+    @pass_texts_on
     @takes_search_options
     async def why_not(
         self, request: Request, *, question: Question, chunk_id: ChunkId, **options: Any
@@ -225,7 +227,7 @@ class Tools:
         )
         return format_verdict(access, verdict)
 
-    @pass_errors_on
+    @pass_texts_on
     async def recent(
         self,
         request: Request,
@@ -242,7 +244,7 @@ class Tools:
         notes = [] if chunks else [describe_contents(access, await access.memory.stats())]
         return format_recent(access, chunks, notes)
 
-    @pass_errors_on
+    @pass_texts_on
     async def forget(self, request: Request, *, chunk_id: ChunkId, reason: Reason = None) -> str:
         """Remove a memory from all recalls; restore brings it back.
 
@@ -253,7 +255,7 @@ class Tools:
         changed = await access.memory.forget(chunk_id, reason=access.clean(reason))
         return format_change(access, chunk_id, changed, "forgotten")
 
-    @pass_errors_on
+    @pass_texts_on
     async def restore(self, request: Request, *, chunk_id: ChunkId, reason: Reason = None) -> str:
         """Bring a forgotten memory back.
 
@@ -263,7 +265,7 @@ class Tools:
         changed = await access.memory.restore(chunk_id, reason=access.clean(reason))
         return format_change(access, chunk_id, changed, "restored")
 
-    @pass_errors_on
+    @pass_texts_on
     async def feedback(
         self,
         request: Request,

@@ -18,6 +18,7 @@ from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit, Share
 from memsense.search.excerpt import fit_text
 from memsense.search.passages import Passage, Side, Source, exchange_key, find_passages
 from memsense.text.tokens import make_counter
+from memsense.text.visible import show
 from memsense.types import Chunk, Note
 
 TextFormat = Literal["markdown", "xml"]
@@ -42,10 +43,11 @@ INTRODUCTION: Final = (
 CARD_HEADING: Final = "About the user"
 MEMORIES_HEADING: Final = "Conversations"
 """Heading of memories without a date, if the card is above them."""
-# A memory that holds one of our closing tags must not end the frame around it.
-_WRAPPER = re.compile(rf"<(?=/?(?:{'|'.join(map(re.escape, WRAPPERS))})\b)", re.IGNORECASE)
-# Characters that XML 1.0 forbids, even escaped.
-_NO_XML = {code: "\ufffd" for code in (*range(32), 0xFFFE, 0xFFFF) if code not in {9, 10, 13}}
+# A memory that holds one of our closing tags must not end the frame around it, even with invisible
+# marks of direction within the tag.
+_MARKS = "[\u200e\u200f]*"
+_NAMES = "|".join(_MARKS.join(map(re.escape, name)) for name in WRAPPERS)
+_WRAPPER = re.compile(rf"<(?={_MARKS}(?:/{_MARKS})?(?:{_NAMES})\b)", re.IGNORECASE)
 _START = datetime.min.replace(tzinfo=UTC)
 
 
@@ -474,10 +476,10 @@ def quote_lines(name: str, text: str, *, after: str = ": ") -> str:
 
     Args:
         name: Prefix of the first line; nothing if empty.
-        text: The text, not empty.
+        text: The text.
         after: Separator of the name and the text.
     """
-    first, *others = text.strip().splitlines()
+    first, *others = show(text).strip().splitlines() or [""]
     lines = [
         f"{name}{after}{first}" if name else first,
         *(f"  {line}" if name else line for line in others),
@@ -486,12 +488,12 @@ def quote_lines(name: str, text: str, *, after: str = ": ") -> str:
 
 
 def _keep_tags(text: str) -> str:
-    """Return the text with the tags that frame injected text made harmless."""
-    return _WRAPPER.sub("&lt;", text)
+    """Return the text as a model may see it, with the tags that frame it made harmless."""
+    return _WRAPPER.sub("&lt;", show(text))
 
 
 def _escape(text: str) -> str:
-    return html.escape(text.translate(_NO_XML))
+    return html.escape(show(text))
 
 
 def frame(text: str) -> str:

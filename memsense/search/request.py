@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from memsense.db.queries import statement_names
 from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, wrong_value
+from memsense.metadata_filters import compile_filter
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
 from memsense.types import Granularity, MemoryKind, PromptKind
@@ -82,8 +83,11 @@ class Filters:
             if name == "exclude":  # two columns of two types: chunk ids and message ids
                 sent["exclude_chunks"] = [item for item in value if isinstance(item, int)]
                 sent["exclude_messages"] = [item for item in value if isinstance(item, str)]
-            elif isinstance(value, Mapping):
-                sent[name] = Jsonb(dict(value))  # pyright: ignore[reportUnknownArgumentType]
+            elif name == "metadata":  # what it contains, and what else is true of it
+                conditions = compile_filter(value)
+                sent["metadata"] = Jsonb(conditions.contained)
+                sent["metadata_path"] = conditions.path
+                sent["metadata_values"] = Jsonb(conditions.values)
             elif isinstance(value, Sequence) and not isinstance(value, str):
                 sent[name] = list(value)  # pyright: ignore[reportUnknownArgumentType]
             else:

@@ -11,13 +11,20 @@ from itertools import islice
 from memsense import telemetry
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
+from memsense.metadata_filters import compile_filter
 from memsense.search.excerpt import ELLIPSIS, Excerpt, fit_text
 from memsense.search.explanation import ExchangePart, Explanation, explain_later
 from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult, Supersession
 from memsense.search.rank.choose import Ranked
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search
-from memsense.store.reads import FoundHit, WantedHit, fetch_hits, fetch_known_names
+from memsense.store.reads import (
+    FoundHit,
+    WantedHit,
+    count_other_types,
+    fetch_hits,
+    fetch_known_names,
+)
 from memsense.store.scopes import Namespace
 from memsense.text.nearest import did_you_mean
 from memsense.types import Note
@@ -30,6 +37,15 @@ MOST_COMPARED = 1_000
 
 SUGGESTION_SECONDS = 0.05
 """Time after which no further name is compared."""
+
+TYPE_NAMES = {
+    "string": "a text",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
 
 LEAST_CUT = 200
 """Characters of the budget that must be left for an exchange to be shown in part."""
@@ -260,6 +276,23 @@ def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequenc
     if len(text) > budget:  # not even the marks of a single piece have room
         return Excerpt(ELLIPSIS[:budget], True, sorted(chosen))
     return Excerpt(text, True, sorted(chosen))
+
+
+def note_other_types(pool: Pool, namespace: Namespace, request: SearchRequest) -> list[Note]:
+    """Return notes on values in metadata whose type the filter of an empty answer rules out."""
+    expected = compile_filter(request.filters.metadata or {}).expected
+    if not expected:
+        return []
+    rows = run_read(pool, lambda it: count_other_types(it, namespace, request.user_id, expected))
+    return [
+        Note(
+            "filters",
+            f"{'.'.join(path)} is {TYPE_NAMES[kind]} in {count}"
+            f" {'memory' if count == 1 else 'memories'}, and the filter asks for"
+            f" {' or '.join(TYPE_NAMES[it] for it in types)}",
+        )
+        for path, kind, types, count in rows[:MOST_NOTES]
+    ]
 
 
 def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest) -> list[Note]:

@@ -149,6 +149,14 @@ class Collection:
         language = self.namespace.language
         return detect(text, "en") if language == AUTO else language
 
+    def index(self, text: str) -> str:
+        """Return the lexemes of an item, in its language and in English, as a tsvector's literal.
+
+        Short questions and items may be taken for different languages: English is common to both.
+        """
+        languages = dict.fromkeys((self.detect(text), "en"))
+        return " ".join(index_lexemes(text, language) for language in languages)
+
     def list_asked(self, text: str) -> list[str]:
         """Return the lexemes of a question, which any item may have."""
         # Items keep no language, and those of before were indexed by PostgreSQL: a word is asked
@@ -264,9 +272,7 @@ def put_items(connection: Connection, collection: Collection, puts: Sequence[Put
             **_place(item.path, item.key),
             "place": place,
             "value": item.value,
-            "words": index_lexemes(item.words, collection.detect(item.words))
-            if item.words is not None
-            else None,
+            "words": collection.index(item.words) if item.words is not None else None,
             "user_id": item.user_id,
             "session_id": item.session_id,
             "ttl": item.ttl,

@@ -8,11 +8,13 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from psycopg.sql import SQL
+from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.queries import Numbered, as_sql, fill, number_parameters
 from memsense.db.rows import fetch_all, fetch_numbered, find_value
 from memsense.db.wire import as_number_array, as_text_array, as_texts_of_arrays
+from memsense.metadata_filters import ExpectedTypes
 from memsense.store.conditions import (
     SCOPES,
     is_bereft,
@@ -328,6 +330,24 @@ def fetch_known_names(
     values = {**namespace.key, "user_id": user_id, "wanted": list(kinds)}
     rows: list[tuple[list[str], ...]] = fetch_all(connection, "fetch_known_names", values)
     return dict(zip(("user", "session", "agent", "tag"), rows[0], strict=True))
+
+
+def count_other_types(
+    connection: Connection,
+    namespace: Namespace,
+    user_id: str | None,
+    expected: Sequence[ExpectedTypes],
+) -> list[tuple[list[str], str, list[str], int]]:
+    """Return paths whose values have another type than a filter of metadata asks for.
+
+    Each has the type, the types asked for, and the number of memories, the largest first.
+    """
+    values = {
+        **namespace.key,
+        "user_id": user_id,
+        "expected": Jsonb([it._asdict() for it in expected]),
+    }
+    return fetch_all(connection, "count_other_types", values)
 
 
 def fetch_statistics(

@@ -35,9 +35,23 @@ def test_a_key_is_made_shown_once_listed_and_revoked(database_url: str) -> None:
     assert revoked["revoked_at"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--scope", "read", "--scope", "write"],
+        ["--scope", "write, read"],
+        ["--scope", "write,read", "--scope", "read"],
+    ],
+)
+def test_scopes_are_repeated_or_separated_by_commas(database_url: str, options: list[str]) -> None:
+    assert "opens read, write until" in run(database_url, "key", "create", *options).stderr
+
+
 def test_wrong_use_is_told(database_url: str) -> None:
     told = run(database_url, "key", "create", "--scope", "all", code=2).output
     assert "scopes" in told
+    assert "'all'" in told
+    assert all(f"'{scope}'" in told for scope in ("read", "write", "forget", "admin"))
     assert "ISO 8601" in run(database_url, "key", "create", "--expires", "soon", code=2).output
     assert "no key" in run(database_url, "key", "revoke", "0123456789ab", code=1).output
     assert "key's id" in run(database_url, "key", "revoke", "ms_1_x_y", code=2).output

@@ -135,3 +135,12 @@ def test_a_chain_of_retriever_and_model_answers_from_memory(
     answer = chain.invoke(question)
     history.add_messages([HumanMessage(question), answer])
     assert [message.text for message in history.messages] == [question, "In Porto."]
+
+
+def test_a_filter_of_langchain_is_one_of_metadata(memory: MemSense) -> None:
+    for priority in (1, 5):
+        said = {"role": "user", "content": f"A note of priority {priority}."}
+        memory.add([said], user_id="ada", session_id="s", metadata={"priority": priority})
+    retriever = MemSenseRetriever(memory=memory, user_id="ada")
+    [document] = retriever.invoke("Which note?", filter={"$and": [{"priority": {"$gte": 3}}]})
+    assert "priority 5" in document.page_content

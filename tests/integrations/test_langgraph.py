@@ -206,3 +206,12 @@ async def test_a_graph_reads_and_writes_it(
     kept = await used.aget(("memories", "ada"), "said")
     assert kept is not None
     assert kept.value == {"text": "In Lisbon."}
+
+
+def test_words_are_found_whatever_language_a_text_is_taken_for(memory: MemSense) -> None:
+    store = MemSenseStore(memory, index={"fields": ["text"]})
+    text = "Am Wochenende treffen wir uns mit den Nachbarn und ihren Kindern am großen See."
+    store.put(("notes",), "lake", {"text": text})
+    for question in ("Kindern", "Nachbarn", "Welche Kinder treffen wir am See?"):
+        [item] = scored(store, ("notes",), question)
+        assert "words" in item.explain["parts"], question

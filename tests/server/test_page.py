@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 from serving import Serve, Served, add
+from steering import PLANTED, REAL, find_steering
 
 from memsense.explain.replay import ListedHit, ListReasons, join_moves
 from memsense.search.hits import Supersession
@@ -260,6 +261,27 @@ def test_whatever_a_memory_holds_is_shown_as_text(served: Served) -> None:
         every += page.text
     for text in HOSTILE:
         assert text in unescape(every)
+
+
+def test_no_planted_text_steers_who_reads_the_page(served: Served) -> None:
+    browser, client = sign_in(served), served.client()
+    for number, text in enumerate((*PLANTED.values(), *REAL)):
+        said = [{"role": "user", "content": f"{number} tea: {text}"}]
+        add(client, "ada", f"session {number}", messages=said, tags=[f"tag {number}"])
+    every = ""
+    for path in (
+        "/ui/memories",
+        "/ui/?q=tea&hits=99",
+        *map("/ui/memories/{}".format, range(1, 66)),
+    ):
+        page = browser.get(path)
+        assert page.status_code == 200, (path, page.text)
+        # What a form holds comes back as it is stored.
+        shown = re.sub("<textarea.*?</textarea>", "", page.text, flags=re.DOTALL)
+        assert not find_steering(shown), path
+        every += unescape(page.text)
+    for text in (*REAL, *(it for it in PLANTED.values() if "\r" not in it)):
+        assert text in every  # the planted ones in the form that changes a memory
 
 
 def test_a_megabyte_of_one_word_is_shown(served: Served) -> None:

@@ -49,7 +49,7 @@ class Known:
             "until": ("2026-02-01T00:00:00Z", {LATE}),
             "tags": (["tea"], both),
             "kinds": (["preference"], both),
-            "metadata": ({"room": 1}, both),
+            "metadata": ({"room": {"$lte": 1}, "floor": "first"}, both),
             "exclude": ([self.chunks[EARLY], "message of Lisbon"], both),
             "exclude_sessions": (["home"], both),
             "as_of": (self.moment, both),
@@ -72,7 +72,7 @@ def fill(memory: MemSense) -> Known:
             project="looms" if is_inside else "mills",
             tags=["tea"] if is_inside else ["life"],
             memory_kind="preference" if is_inside else "stable",
-            metadata={"room": 1 if is_inside else 2},
+            metadata={"room": 1 if is_inside else 2, "floor": "first"},
         )
         chunks[word] = chunk.chunk_id
         moment = moment or chunk.recorded_at.isoformat()

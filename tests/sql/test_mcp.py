@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_answers import ask, call, ids_in, text_of
 from mcp_types import TextContent
+from steering import PLANTED, find_steering
 
 from memsense import AsyncMemSense, MemSense, load_settings
 from memsense.client.verbs import Memory
@@ -547,6 +548,26 @@ def test_no_memory_leaves_the_quotation_that_it_stands_in(database_url: str) -> 
             assert [line.split() for line in framed if "chunk 7" in line] == [
                 [">", "1.", "chunk", "7,", "score", "9"]
             ]
+
+    serve(database_url, work)
+
+
+def test_no_planted_text_reaches_a_model(database_url: str) -> None:
+    with open_memory(database_url) as memory:
+        for number, text in enumerate(PLANTED.values()):
+            said = {"role": "user", "content": f"{number} tea: {text}"}
+            memory.add([said], user_id="ada", session_id=f"s{number}", metadata={"note": text})
+
+    async def work(client: Client) -> None:
+        for explain in (False, True):
+            answer = await client.call_tool(
+                "recall", {"question": "tea", "top_k": 20, "min_score": 0, "explain": explain}
+            )
+            assert "after" in str(answer)
+            assert not find_steering(answer.model_dump_json())
+        assert not find_steering(await ask(client, "recent", limit=25))
+        stored = await read(client, "memsense://chunk/1")
+        assert not find_steering(json.dumps(stored, ensure_ascii=False))
 
     serve(database_url, work)
 

@@ -123,7 +123,7 @@ def test_the_selection_names_the_hit_that_is_nearest() -> None:
 
 
 def test_texts_cannot_steer_the_terminal() -> None:
-    assert plain("a\x1b[31mred\x07\x9b2J\tb\nc") == "a\ufffd[31mred\ufffd\ufffd2J\tb\nc"
+    assert plain("a\x1b[31mred\x07\x9b2J\tb\nc") == "a\ufffd[31mred\ufffd2J\tb\nc"
     assert "\x1b" not in excerpt("user: \x1b]0;title\x07", ["title"], 100)
 
 

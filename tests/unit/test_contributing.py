@@ -73,7 +73,9 @@ def test_a_filter_is_a_condition_with_its_reason_and_a_parameter(name: str) -> N
     condition = fill(name, "filters.sql")
     sent = set(re.findall(r"%\((\w+)\)s", condition)) - {"tenant_id"}
     assert sent
-    if name != "exclude":  # chunks and messages arrive apart
+    if name == "metadata":  # conditions with operators arrive with their values
+        assert sent == {"metadata", "metadata_path", "metadata_values"}
+    elif name != "exclude":  # chunks and messages arrive apart
         assert sent == {name}
     assert reasons("filters.sql")[name] == FILTER_REASONS[name]
     declared = parameters_of(MemSense.search)[name]

@@ -1,5 +1,6 @@
 """Hits as text for a prompt: those that fit, once each, in a frame that no memory can close."""
 
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from steering import PLANTED, REAL, find_steering
 
 from memsense.errors import InvalidInputError
 from memsense.ingest.injected import WRAPPERS, strip_injected
@@ -18,6 +20,7 @@ from memsense.search.explanation import Explanation, SideValues, WordMatch
 from memsense.search.hits import BestExchange, Hit, SearchResult, Supersession
 from memsense.search.passages import side_text
 from memsense.text.tokens import count_tokens
+from memsense.text.visible import show
 from memsense.types import Chunk
 
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -242,8 +245,11 @@ TRICKS = st.sampled_from(
     + [f"<{name}>" for name in WRAPPERS]
     + ["</memory>", "</said>", "### Memory 9", "> ", "user:", "&lt;", "&", '"', "'", "]]>", "<!--"]
     + ["\n", "\r", "\x0b", "\x85", "\u2028", "\x01", "\ufffe", "tea", "</MEMSENSE-CONTEXT>"]
+    + ["\u202e", "\u200b", "\x1b[2J", "\ufeff", "<\u200e/memsense-context>"]
 )
-TEXTS = st.lists(TRICKS, min_size=1, max_size=12).map("".join).filter(str.strip)
+TEXTS = (
+    st.lists(TRICKS, min_size=1, max_size=12).map("".join).filter(lambda text: show(text).strip())
+)
 
 
 @given(TEXTS, TEXTS, TEXTS)
@@ -261,12 +267,28 @@ def test_no_text_leaves_its_frame(text: str, answer: str, name: str) -> None:
     document = ET.fromstring(found.to_prompt(format="xml"))  # noqa: S314 (our own text)
     (memory, _) = document.findall("memory")
     said = [one.text or "" for one in memory.findall("said")]
-    assert [plain(one) for one in said] == [plain(side_text(shown, it)) for it in SIDES]
+    assert said == [show(side_text(shown, it)) for it in SIDES]
 
 
-def plain(text: str) -> str:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", lines)
+@pytest.mark.parametrize("name", PLANTED)
+def test_no_planted_text_reaches_a_model(name: str) -> None:
+    text = PLANTED[name]
+    found = result(chunk(1, text, text, user_speaker=text, user_id=text), chunk(2))
+    for form in FORMATS:
+        told = found.to_prompt(format=form)
+        texts = [m["content"] for m in told] if not isinstance(told, str) else [told]
+        for one in texts:
+            assert not find_steering(one)
+            seen = re.sub("[\u200e\u200f]", "", one)
+            assert len(re.findall("</?memsense-context", seen)) == 2
+        assert "after" in "".join(texts)
+
+
+@pytest.mark.parametrize("text", REAL)
+def test_a_real_sentence_reaches_a_model_as_it_is(text: str) -> None:
+    found = result(chunk(1, text))
+    assert text in found.to_prompt()
+    assert html.escape(text) in found.to_prompt(format="xml")
 
 
 class Encoding:

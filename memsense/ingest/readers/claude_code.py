@@ -74,7 +74,10 @@ SENT_LATER = "prompt in the queue, in its place below, too"
 
 @dataclass(slots=True)
 class _Line:
-    """The part of a line that matters: its place in the chain, its words, or why it has none."""
+    """The part of a line that matters: its place in the chain, its words, or why it has none.
+
+    `answer` is the number of the first line of the API message that it is a block of.
+    """
 
     number: int
     uuid: str | None
@@ -83,6 +86,8 @@ class _Line:
     is_sidechain: bool = False
     role: Literal["user", "assistant"] = "user"
     message_id: str | None = None
+    request_id: str | None = None
+    answer: int | None = None
     texts: Sequence[str] = ()
     time: JsonValue = None
     folder: str = ""
@@ -150,6 +155,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         for value in values:
             _read_line(reading, log, value, record.line)
     _settle_queue(log)
+    _find_answers(log.lines)
     builders: dict[str, ConversationBuilder] = {}
     for line in _join_answers(reading, _keep_current(reading, log.lines)):
         builder = builders.setdefault(line.session, reading.conversation())
@@ -184,6 +190,7 @@ def _read_line(reading: Reading, log: _Log, value: JsonObject, number: int) -> N
         line.session = f"{line.session}/{identifier(value.get('agentId')) or 'sidechain'}"
     message = value.get("message")
     if kind == "assistant" and isinstance(message, dict):
+        line.request_id = identifier(value.get("requestId"))
         _read_answer(log, line, message)
     elif kind == "user" and isinstance(message, dict):
         _read_turn(log, line, value, message)
@@ -402,8 +409,8 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
         current -= {chain[i] for i in set(range(len(chain))) - find_current_branch(ids, parents)}
         # One answer is several lines, and the chain may touch only one: they stay together.
         if len(current) < len(lines):
-            answers = {lines[i].message_id for i in current} - {None}
-            current |= {i for i, line in enumerate(lines) if line.message_id in answers}
+            answers = {lines[i].answer for i in current} - {None}
+            current |= {i for i, line in enumerate(lines) if line.answer in answers}
     label = reading.source.label
     new_lines: list[_Line] = []
     for position, line in enumerate(lines):
@@ -425,15 +432,39 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
     return new_lines
 
 
-def _join_answers(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
-    """Return one line for each answer: the blocks of one API message are lines of their own."""
-    whole: list[_Line] = []
-    answers: dict[tuple[str, str], _Line] = {}
+def _find_answers(lines: Sequence[_Line]) -> None:
+    """Number the answers: the blocks of one API message are lines of their own.
+
+    Some gateways give all messages one id. So an answer also ends with the next prompt of a person,
+    with another request, and where a block hangs on another answer or on a result of its tools.
+    """
+    by_uuid = {line.uuid: line for line in lines if line.uuid is not None}
+    open_answers: dict[str, dict[str, _Line]] = {}
     for line in lines:
-        if line.role != "assistant" or line.message_id is None:
+        if line.role == "user" and line.reason is None:
+            open_answers.pop(line.session, None)
+        if line.role == "user" or line.message_id is None:
+            continue
+        first = open_answers.setdefault(line.session, {}).setdefault(line.message_id, line)
+        parent = by_uuid.get(line.parent or "")
+        if parent is not None and parent.role == "user":  # a result of a tool, maybe
+            parent = by_uuid.get(parent.parent or "")
+        hangs_on = parent.answer if parent is not None else None
+        requests = {line.request_id, first.request_id} - {None}
+        if len(requests) > 1 or hangs_on not in {None, first.number}:
+            open_answers[line.session][line.message_id] = first = line
+        line.answer = first.number
+
+
+def _join_answers(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
+    """Return one line for each answer."""
+    whole: list[_Line] = []
+    answers: dict[int, _Line] = {}
+    for line in lines:
+        if line.answer is None:
             whole.append(line)
             continue
-        first = answers.setdefault((line.session, line.message_id), line)
+        first = answers.setdefault(line.answer, line)
         if first is line or first.uuid == line.uuid:
             whole.append(line)
             continue

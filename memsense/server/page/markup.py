@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from memsense.search.excerpt import ELLIPSIS, fit_text
+from memsense.text.visible import show
 
 EXCERPT = 360
 """Characters of a side's excerpt; a text that is only a little longer stays whole."""
@@ -44,6 +45,7 @@ def list_words(texts: Iterable[str]) -> list[str]:
 
 def render_markdown(text: str, words: Collection[str] = ()) -> Markup:
     """Return a text as safe HTML, with the given words marked."""
+    text = show(text)
     if _MARKDOWN.search(text) is None:
         # Most turns of a chat hold no Markdown: a tenth of the time.
         paragraphs = (part.strip("\n") for part in text.split("\n\n"))

@@ -9,9 +9,11 @@ from urllib.parse import quote, urlencode
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 import memsense
 from memsense.search.explanation import score_text
+from memsense.text.visible import show
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -26,12 +28,26 @@ HEADERS = {
 }
 
 
+class _Stored(str):
+    """A text that a form sends back: it must come back as it is stored."""
+
+    __slots__ = ()
+
+
+def _show_value(value: Any) -> Any:
+    """Return a value of a template as it may be shown; HTML is made of such values already."""
+    if isinstance(value, Markup | _Stored):
+        return value
+    return show(value) if isinstance(value, str) else value
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         # Memories are shown as text, even if they hold markup.
         autoescape=True,
+        finalize=_show_value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -40,6 +56,7 @@ def _environment() -> Environment:
         "when": format_time,
         "day": format_day,
         "score": score_text,
+        "stored": _Stored,
         "segment": lambda text: quote(str(text), safe=""),
         "query": encode_query,
     }

@@ -31,7 +31,9 @@ filtered AS NOT MATERIALIZED (
       AND memsense.scope_tags(c.scope_id, c.tags)
           && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
       AND c.memory_kind = ANY (%(kinds)s::text[])
-      AND c.metadata @> %(metadata)s::jsonb
+      AND (c.metadata @> %(metadata)s::jsonb
+       AND CASE WHEN %(metadata_path)s::jsonpath IS NULL THEN true
+           ELSE jsonb_path_exists(c.metadata, %(metadata_path)s::jsonpath, %(metadata_values)s::jsonb, true) END)
       AND c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
       AND NOT EXISTS (
           SELECT FROM memsense.chunks AS x
@@ -79,7 +81,9 @@ filtered AS NOT MATERIALIZED (
                     AND memsense.scope_tags(c.scope_id, c.tags)
                         && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
                     AND c.memory_kind = ANY (%(kinds)s::text[])
-                    AND c.metadata @> %(metadata)s::jsonb
+                    AND (c.metadata @> %(metadata)s::jsonb
+                     AND CASE WHEN %(metadata_path)s::jsonpath IS NULL THEN true
+                         ELSE jsonb_path_exists(c.metadata, %(metadata_path)s::jsonpath, %(metadata_values)s::jsonb, true) END)
                     AND c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
                     AND NOT EXISTS (
                         SELECT FROM memsense.chunks AS x

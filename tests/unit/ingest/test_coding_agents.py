@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from small_logs import SMALL_LOGS, lines
 
 from memsense.ingest import ReadOptions, ReadReport, pair_exchanges
@@ -238,3 +239,81 @@ def test_a_grown_log_adds_its_tail_and_keeps_what_stood(read_log: ReadLog) -> No
         assert after[0].session_id == before[0].session_id
         assert list(after[0].messages)[: len(before[0].messages)] == list(before[0].messages)
         assert len(after[0].messages) > len(before[0].messages)
+
+
+def relayed(*rows: tuple[str, str, str | None, str]) -> str:
+    """Return a log of Claude Code whose gateway gives all messages one id.
+
+    Each row is its id, its parent's, the request and a text; an answer's id begins with "a", that
+    of a tool's result with "t".
+    """
+    lines: list[str] = []
+    for uuid, parent, request, text in rows:
+        message: dict[str, Any] = {"role": "user", "content": text}
+        if uuid.startswith("a"):
+            message = {"role": "assistant", "id": "gw", "content": [{"type": "text", "text": text}]}
+        if uuid.startswith("t"):
+            result = {"type": "tool_result", "tool_use_id": "call", "content": text}
+            message = {"role": "user", "content": [result]}
+        row = {"uuid": uuid, "parentUuid": parent or None, "sessionId": "s", "message": message}
+        row |= {"type": message["role"]} | ({"requestId": request} if request else {})
+        lines.append(json.dumps(row))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("rows", "answers"),
+    [
+        # A prompt of a person ends an answer.
+        (
+            [
+                ("u1", "", None, "one"),
+                ("a1", "u1", None, "A1"),
+                ("u2", "a1", None, "two"),
+                ("a2", "u2", None, "A2"),
+                ("u3", "a2", None, "three"),
+                ("a3", "u3", None, "A3"),
+            ],
+            [["A1"], ["A2"], ["A3"]],
+        ),
+        # A tool's result does not, and neither does a line without its request.
+        (
+            [
+                ("u1", "", None, "one"),
+                ("a1", "u1", "r1", "A1"),
+                ("t1", "a1", None, "result"),
+                ("a2", "t1", None, "A2"),
+                ("a3", "a2", "r1", "A3"),
+            ],
+            [["A1\n\nA2\n\nA3"]],
+        ),
+        # Another request is another answer, although both follow one prompt.
+        (
+            [
+                ("u1", "", None, "one"),
+                ("a1", "u1", "r1", "A1"),
+                ("t1", "a1", None, "result"),
+                ("a2", "t1", "r2", "A2"),
+                ("a3", "a2", "r2", "A3"),
+            ],
+            [["A1", "A2\n\nA3"]],
+        ),
+    ],
+)
+def test_an_id_that_a_gateway_repeats_joins_no_answers_of_different_prompts(
+    read_log: ReadLog, rows: list[tuple[str, str, str | None, str]], answers: list[list[str]]
+) -> None:
+    [conversation], _ = read_log(relayed(*rows), None, "relayed.jsonl")
+    exchanges = pair_exchanges(conversation)
+    assert [[message.text for message in one.assistant] for one in exchanges] == answers
+
+
+def test_a_relayed_session_of_the_samples_has_three_exchanges(
+    read_log: ReadLog, samples: Path
+) -> None:
+    path = samples / "logs3/relay_same_message_id.jsonl"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    [conversation], _ = read_log(path.read_text(), None, path.name)
+    said = [[it.text.split(":")[0] for it in one.assistant] for one in pair_exchanges(conversation)]
+    assert said == [["Answer 0"], ["Answer 1"], ["Answer 2"]]
