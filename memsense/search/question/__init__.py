@@ -7,7 +7,12 @@ from datetime import UTC, datetime
 
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.names import find_names, list_named, without_spans
-from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
+from memsense.search.question.proximity import (
+    DEFAULT_SCORES,
+    DateScores,
+    confidence_on,
+    date_proximity,
+)
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
 from memsense.search.question.time.alone import is_dated_alone
@@ -27,6 +32,7 @@ __all__ = [
     "Question",
     "Wording",
     "analyse_question",
+    "confidence_on",
     "date_proximity",
     "find_phrase",
     "find_quotations",
@@ -60,8 +66,9 @@ class Question:
     marks; `identifiers` tickets, versions, file names and the like, case-folded. Only the first 16
     intervals, 16 quotations and 64 identifiers of a question count. `is_dated_alone` says that it
     asks for nothing but a time; `order` that it asks for what came before or after something, or
-    for the last or first time. `tense` is the time that it asks about. `calendar` is that of the
-    asker, by which a memory's day counts too. `language` is the question's code.
+    for the last or first time. `tense` is the time that it asks about. `asked_at` is the current
+    time when it was put, `calendar` that of the asker, by which a memory's day counts too.
+    `language` is the question's code.
     """
 
     text: str
@@ -75,6 +82,7 @@ class Question:
     order: Order | None = None
     is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
+    asked_at: datetime | None = None
 
 
 def analyse_question(
@@ -128,6 +136,7 @@ def analyse_question(
         order=find_order(text, quotations),
         is_dated_alone=is_dated_alone(text, intervals),
         calendar=calendar,
+        asked_at=asked_at,
     )
 
 
