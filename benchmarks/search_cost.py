@@ -7,7 +7,8 @@ Everybody gets the same chunks and vectors, each checkout in a database of its o
 asked the same questions in turns, block by block, so that whatever else the machine does meets them
 alike. Processor time is that of the process that searches and of the server's backends for it,
 which run on this machine. No embedding is in it. `--tokens 70` gives every exchange token vectors,
-as the shipped embedder does.
+as the shipped embedder does. `--dated` asks the same questions with a time behind them as well, by
+the route over times and without it.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -38,6 +40,7 @@ from memsense.db.embedded import EmbeddedServer
 HERE = Path(__file__).parents[1]
 SEARCHER = Path(__file__).with_name("searcher.py")
 USER = "ada"
+NO_ROUTE = {"time": 0, "inside_weight": 0, "inside_alone_weight": 0}
 
 
 @dataclass(slots=True)
@@ -79,6 +82,7 @@ def main() -> None:
     parser.add_argument("--lancedb", action="store_true", help="LanceDB's hybrid search, too")
     parser.add_argument("--tokens", type=int, default=0, help="token vectors of each exchange")
     parser.add_argument("--top-k", type=int, default=8, help="hits of each search")
+    parser.add_argument("--dated", action="store_true", help="questions that name a time, too")
     parser.add_argument("--index", action="store_true", help="HNSW indexes")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--url", help="a server on which databases may be created; default: own")
@@ -114,6 +118,9 @@ def measure(
             database = stack.enter_context(new_database(url, f"memsense_cost_{name}"))
             ask = stack.enter_context(searching(checkout, [database, str(file), *fill_options]))
             sides[name] = Side(ask)
+            if options.dated and name == "memsense":
+                sides["dated"] = Side(partial(ask, dated=True))
+                sides["dated, no route"] = Side(partial(ask, dated=True, overrides=NO_ROUTE))
             if options.lancedb and name == "memsense":
                 place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 sides["lancedb hybrid"] = Side(over_lancedb(database, corpus, place))
@@ -151,7 +158,7 @@ def new_database(server_url: str, name: str) -> Generator[str]:
 @contextmanager
 def searching(
     checkout: Path, arguments: Sequence[str], *, program: Path = SEARCHER
-) -> Generator[Callable[[], dict[str, Any]]]:
+) -> Generator[Callable[..., dict[str, Any]]]:
     """Start a process that searches with a checkout's packages; yield how to search everything."""
     process = subprocess.Popen(
         [sys.executable, "-P", str(program), *arguments],
@@ -165,8 +172,8 @@ def searching(
     assert process.stdout is not None
     written, read = process.stdin, process.stdout
 
-    def ask() -> dict[str, Any]:
-        written.write("\n")
+    def ask(**way: object) -> dict[str, Any]:
+        written.write(f"{json.dumps(way)}\n")
         written.flush()
         return json.loads(read.readline())
 

@@ -4,7 +4,8 @@ It runs by itself with any checkout's packages, so that two of them are compared
 
     PYTHONPATH=CHECKOUT python benchmarks/searcher.py URL CORPUS.pickle --fill 1000
 
-Reads a line, asks every question of the corpus once, and prints what that took as JSON.
+Reads a line, asks every question of the corpus once, and prints what that took as JSON. The line is
+JSON, too: whether the questions name a time, and changes of the profile's constants.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import pickle
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,10 @@ from memsense.db import migrate
 
 USER = "ada"
 WARM = 20
+
+TIMES = (" (on 2 January 2025)", " (in the week of 2 January 2025)", " (in January 2025)")
+ASKED_AT = "2025-08-01T12:00:00Z"
+"""Times that questions name, a day, a week and a month of each store, and when they are asked."""
 
 
 def main() -> None:
@@ -55,26 +61,50 @@ def main() -> None:
         gc.collect()
         gc.freeze()
         print("ready", flush=True)
-        for _ in sys.stdin:
-            print(json.dumps(ask_all(memory, options.url, corpus, options.top_k)), flush=True)
+        for line in sys.stdin:
+            way = {"top_k": options.top_k, **json.loads(line or "{}")}
+            print(json.dumps(ask_all(memory, options.url, corpus, **way)), flush=True)
 
 
 def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
     """Open a memory with its questions' vectors prepared; with random tokens, if any."""
-    known = dict(zip(corpus.questions, corpus.question_vectors, strict=True))
+    known = {
+        f"{question}{time}": vector
+        for question, vector in zip(corpus.questions, corpus.question_vectors, strict=True)
+        for time in ("", *TIMES)
+    }
     embedder: Any = PreparedTokens(known=known, length=tokens) if tokens else None
     embedder = embedder or stores.PreparedEmbedder(known=known)
     place: dict[str, Any] = {"tenant": stores.TENANT, "namespace": stores.NAMESPACE}
     return MemSense.open(url, embedder=embedder, **place)
 
 
-def ask_all(memory: MemSense, url: str, corpus: Corpus, top_k: int) -> dict[str, Any]:
-    """Return milliseconds of each search, and processor seconds here and of the server."""
+def ask_all(
+    memory: MemSense,
+    url: str,
+    corpus: Corpus,
+    *,
+    top_k: int,
+    dated: bool = False,
+    overrides: dict[str, float] | None = None,
+) -> dict[str, Any]:
+    """Return milliseconds of each search, and processor seconds here and of the server.
+
+    Args:
+        memory: The memory.
+        url: Its database.
+        corpus: The questions.
+        top_k: Hits of each search.
+        dated: Whether each question names a time.
+        overrides: Changes of the profile's constants.
+    """
+    times_named = cycle(TIMES if dated else ("",))
+    options: dict[str, Any] = {"user_id": USER, "top_k": top_k, "overrides": overrides or {}}
     server, client = server_seconds(url), time.process_time()
     times: list[float] = []
-    for question in corpus.questions:
+    for question, named in zip(corpus.questions, times_named, strict=False):
         started = time.perf_counter()
-        memory.search(question, user_id=USER, top_k=top_k)
+        memory.search(f"{question}{named}", asked_at=ASKED_AT, **options)
         times.append(1000 * (time.perf_counter() - started))
     client = time.process_time() - client
     return {"ms": times, "client_s": client, "server_s": server_seconds(url) - server}

@@ -19,7 +19,7 @@ PromptKind = Literal["question", "request"]
 Status = Literal["active", "archived", "deleted"]
 NoteKind = Literal[
     "empty", "unknown user", "unknown session", "unknown agent", "unknown tag", "filters", "past",
-    "vectors", "words", "score", "sessions", "silence", "projects", "trace", "recorded",
+    "time", "vectors", "words", "score", "sessions", "silence", "projects", "trace", "recorded",
 ]  # fmt: skip
 """What a note is about; "recorded" if it was read from a recorded search."""
 

@@ -292,6 +292,16 @@ UNION ALL
 (SELECT least(1000, ceil(%(route_limit)s * greatest(1, {share} * power(sum(chunk_count) / 100000, {growth}))))::integer::text
  FROM statistics)
 
+-- name: cosines
+-- For optional routes: the cosine of each chunk that a step of theirs found, by the model that compares its text.
+SELECT chunk_id, -({distance}) AS cosine
+FROM memsense.embeddings_full
+WHERE tenant_id = %(tenant_id)s
+  AND {in_scope}
+  AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM {step}))
+  AND model_id = {model}
+  AND {answers}
+
 -- name: unless_few
 (
     {scan}

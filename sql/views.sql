@@ -28,6 +28,10 @@ JOIN (
     UNION ALL
     SELECT DISTINCT tenant_id, scope_id, chunk_id, NULL::integer, 'graph'
     FROM memsense.mentions
+    UNION ALL
+    SELECT tenant_id, scope_id, chunk_id, NULL, 'time'
+    FROM memsense.chunks
+    WHERE occurred_at IS NOT NULL AND granularity = 'turn' AND tsv IS NOT NULL
 ) AS found ON found.tenant_id = c.tenant_id AND found.scope_id = c.scope_id AND found.chunk_id = c.chunk_id
 LEFT JOIN memsense.models AS m ON m.model_id = found.model_id
 WHERE (found.model_id IS NULL OR found.model_id = n.model_id)
@@ -44,8 +48,8 @@ COMMENT ON COLUMN memsense.recall_routes.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.recall_routes.session_id IS 'Session the chunk belongs to.';
 COMMENT ON COLUMN memsense.recall_routes.ordinal IS 'Place of the chunk''s (first) exchange in its session, from 0.';
 COMMENT ON COLUMN memsense.recall_routes.part IS 'Piece of a long exchange, from 0.';
-COMMENT ON COLUMN memsense.recall_routes.route IS 'Route as profiles name it: vec_*, facet_*, lexical or graph.';
-COMMENT ON COLUMN memsense.recall_routes.model IS 'Embedding model of the route''s vector; null for lexical.';
+COMMENT ON COLUMN memsense.recall_routes.route IS 'Route as profiles name it: vec_*, facet_*, lexical, graph or time.';
+COMMENT ON COLUMN memsense.recall_routes.model IS 'Embedding model of the route''s vector; null for lexical, graph and time.';
 
 CREATE VIEW memsense.chunk_overview AS
 SELECT
@@ -164,7 +168,7 @@ FROM (
 ) AS active
 CROSS JOIN unnest(ARRAY[
     'vec_full', 'vec_user', 'vec_assistant', 'vec_next_user', 'lexical',
-    'facet_personal_info', 'facet_preferences', 'facet_events', 'graph'
+    'facet_personal_info', 'facet_preferences', 'facet_events', 'graph', 'time'
 ]) AS route (route)
 JOIN memsense.scopes AS s ON s.tenant_id = active.tenant_id AND s.scope_id = active.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = active.tenant_id AND n.namespace_id = s.namespace_id
@@ -179,7 +183,7 @@ COMMENT ON COLUMN memsense.route_coverage.tenant IS 'Name of the tenant that own
 COMMENT ON COLUMN memsense.route_coverage.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.route_coverage.user_id IS 'The user whose memory it is.';
 COMMENT ON COLUMN memsense.route_coverage.granularity IS 'turn or session; session chunks have the routes vec_full and lexical only.';
-COMMENT ON COLUMN memsense.route_coverage.route IS 'Route as profiles name it: vec_*, facet_*, lexical or graph.';
+COMMENT ON COLUMN memsense.route_coverage.route IS 'Route as profiles name it: vec_*, facet_*, lexical, graph or time.';
 COMMENT ON COLUMN memsense.route_coverage.chunks IS 'Active chunks of this granularity.';
 COMMENT ON COLUMN memsense.route_coverage.chunks_with_route IS 'Those of them that the route can find.';
 COMMENT ON COLUMN memsense.route_coverage.share IS 'chunks_with_route / chunks, rounded to four places.';

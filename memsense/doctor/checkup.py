@@ -25,6 +25,7 @@ from memsense.doctor.server import examine_pooler, examine_security, examine_ser
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, Profile
+from memsense.search.question import analyse_question
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, query_values, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
@@ -147,7 +148,7 @@ def _examine_recall(
         indexed=Indexed(scope["scope_id"], scope["model_id"], scope["dimension"])
         if scope["indexed"]
         else None,
-        optional=ask_optional(scope["user_text"], profile),
+        optional=ask_optional(analyse_question(scope["user_text"]), profile),
     )
     shape = shape_of(request, lookups=standing.lookups)
     explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape)}")

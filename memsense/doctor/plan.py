@@ -23,6 +23,7 @@ LOOKUPS = frozenset({"find_postings", "find_ranked"})
 
 WORD_INDEX = "chunks_scope_lexemes"
 
+_OPTIONAL_STEPS: Mapping[str, str] = {name: route.step for name, route in OPTIONAL_ROUTES.items()}
 _OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
 
 
@@ -80,9 +81,9 @@ def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _find_root(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any] | None:
     # Words are matched in a step of their own, which the route of that name only ranks. A route is
     # a subquery, or a CTE if it is read more than once.
-    names = {"CTE matched"} if route == "lexical" else {f"CTE {route}"}
+    step = "matched" if route == "lexical" else _OPTIONAL_STEPS.get(route, route)
     for node in nodes:
-        is_route = node.get("Subplan Name") in names or node.get("Alias") == route
+        is_route = node.get("Subplan Name") == f"CTE {step}" or node.get("Alias") == step
         if is_route and any(_is_source(child) for child in _walk(node)):
             return node
     return None

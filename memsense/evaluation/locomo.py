@@ -9,6 +9,7 @@ from typing import Any
 
 from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet, GoldText
+from memsense.ingest.timestamps import parse_timestamp
 
 TUNING = range(5)
 """Conversations for tuning; the others are for reporting alone."""
@@ -21,8 +22,9 @@ _EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
 def read_locomo(path: Path) -> GoldSet:
     """Read the questions, in the splits of conversations 0-4 and 5-9.
 
-    The file's evidence is dirty: strings that name an existing message are used, and questions
-    without any are counted as skipped.
+    Relative dates count from the last session of a conversation. The file's evidence is dirty:
+    strings that name an existing message are used, and questions without any are counted as
+    skipped.
 
     Args:
         path: The file `locomo10.json`.
@@ -45,13 +47,17 @@ def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
     skipped: Counter[str] = Counter()
     for index, sample in enumerate(samples):
         split = "0-4" if index in TUNING else "5-9"
+        conversation = sample["conversation"]
+        names = [name for name in conversation if _SESSION.fullmatch(name)]
         # Two people talk to each other, without an assistant.
         messages = {
             turn["dia_id"]: GoldText(text=str(turn.get("text") or ""))
-            for name, turns in sample["conversation"].items()
-            if _SESSION.fullmatch(name)
-            for turn in turns
+            for name in names
+            for turn in conversation[name]
         }
+        # The file has no times of its questions: they are asked when the last session takes place.
+        times = [parse_timestamp(conversation.get(f"{name}_date_time")).at for name in names]
+        asked_at = max(filter(None, times), default=None)
         # 1,982 of the file's 1,986 questions name a message that exists.
         for number, item in enumerate(sample["qa"]):
             gold = parse_evidence(item.get("evidence") or ()) & messages.keys()
@@ -68,6 +74,7 @@ def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
                 category=str(item["category"]),
                 split=split,
                 gold_texts={message: messages[message] for message in gold},
+                asked_at=asked_at,
             )
             questions.append(question)
     return GoldSet(name="locomo", questions=questions, skipped=dict(skipped))

@@ -11,8 +11,10 @@ from memsense.db.queries import reasons
 from memsense.explain.outcomes import Outcome, trace_outcomes
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Route
+from memsense.search.question.time.interval import describe_day, describe_stretches
 from memsense.search.recall.candidates import Candidate
-from memsense.search.recall.run import RecallRequest, query_values, run_recall, shape_of
+from memsense.search.recall.optional import OPTIONAL_ROUTES
+from memsense.search.recall.run import query_values, run_recall, shape_of
 from memsense.search.recall.statement import PARTITIONS
 from memsense.search.request import QUOTED
 from memsense.search.score_kinds import score_below
@@ -132,7 +134,7 @@ def judge(
         profile = request.profile.override(candidate_factor=WIDEST)
         wide = replace(request, profile=profile, top_k=WIDEST, indexed=None, token_limit=0)
         _, everything = run_recall(connection, wide)
-        verdict = _judge_recall(request, everything, chunk_id)
+        verdict = _judge_recall(search, everything, chunk_id)
     return _with_session(verdict, standing.session_id, outcomes.values())
 
 
@@ -231,28 +233,30 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
     return Verdict(chunk_id=chunk_id, step=decision, text=text, numbers=numbers)
 
 
-def _judge_recall(
-    request: RecallRequest, everything: Sequence[Candidate], chunk_id: int
-) -> Verdict:
+def _judge_recall(search: Search, everything: Sequence[Candidate], chunk_id: int) -> Verdict:
     """Return the verdict on a chunk that recall missed, among all chunks that it could find."""
+    request = search.recall_request
     limit, pool, profile = request.route_limit, request.candidate_limit, request.profile
     # Each chunk's place in each route's list, both granularities together.
     by_route: dict[Route, list[tuple[float, int]]] = {}
     for candidate in everything:
         for hit in candidate.routes:
-            by_route.setdefault(hit.route, []).append((-hit.score, candidate.chunk_id))
+            # Optional routes have turns alone, and not always in the order of their scores.
+            key = hit.rank if hit.route in OPTIONAL_ROUTES else -hit.score
+            by_route.setdefault(hit.route, []).append((key, candidate.chunk_id))
     places: dict[Route, dict[int, int]] = {
         route: {one: place for place, (_, one) in enumerate(sorted(scores), start=1)}
         for route, scores in by_route.items()
     }
     own = {route: ranks[chunk_id] for route, ranks in places.items() if chunk_id in ranks}
+    outside = _lies_outside(search, everything, chunk_id)
     if all(place > limit for place in own.values()):
         text = "no route can find it: no weighted vector of its own, no word or entity in common"
         if own:
             ranks = ", ".join(f"{route} {place}" for route, place in own.items())
             text = f"no route found it within its limit of {limit}; it would be at {ranks}"
         numbers: dict[str, Any] = {"places": own, "route_limit": limit}
-        return Verdict(chunk_id=chunk_id, step="no_route", text=text, numbers=numbers)
+        return Verdict(chunk_id=chunk_id, step="no_route", text=outside + text, numbers=numbers)
     # Fusion again, of everything that at least one route keeps.
     fused: dict[int, float] = {}
     for candidate in everything:
@@ -277,7 +281,19 @@ def _judge_recall(
         f"it is below the pool's cut: place {position} of fusion, which keeps {pool};"
         f" its {fused[chunk_id]:.5f} is {cut - fused[chunk_id]:.5f} short of {cut:.5f}"
     )
-    return Verdict(chunk_id=chunk_id, step="pool", text=text, numbers=numbers)
+    return Verdict(chunk_id=chunk_id, step="pool", text=outside + text, numbers=numbers)
+
+
+def _lies_outside(search: Search, everything: Sequence[Candidate], chunk_id: int) -> str:
+    """Return the clause that a chunk is of no time that the question names, "" if it may be."""
+    question = search.question
+    at = next((it for it in everything if it.chunk_id == chunk_id), None)
+    if not question.stretches or at is None or at.occurred_at is None:
+        return ""
+    day = question.calendar.day_of(at.occurred_at, zone_known=at.occurred_zone_known)
+    if any(it.first <= day <= it.last for it in question.stretches):
+        return ""
+    return f"{describe_day(day)} lies outside {describe_stretches(question.stretches)}; "
 
 
 def _with_session(verdict: Verdict, session_id: str, outcomes: Iterable[Outcome]) -> Verdict:

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from memsense.search.excerpt import Excerpt, fit_text
 from memsense.search.explanation import Explanation
-from memsense.search.question import Question, confidence_on, date_proximity
+from memsense.search.question import Question, date_proximity
 from memsense.types import Chunk
 
 Side = Literal["user", "assistant", "session"]
@@ -185,10 +185,11 @@ def find_confidence(chunk: Chunk, question: Question | None) -> float:
         chunk: The chunk; without a time it is 0.
         question: The analysed question; if it asks for more, or is None, it is 0.
     """
-    if question is None or not question.is_dated_alone or chunk.occurred_at is None:
+    if question is None or not question.is_dated_alone:
         return 0.0
-    day = question.calendar.day_of(chunk.occurred_at, zone_known=chunk.occurred_zone_known)
-    return confidence_on(day, question.intervals)
+    day = question.day_of(chunk)
+    held = [it.confidence for it in question.stretches if day and it.first <= day <= it.last]
+    return max(held, default=0.0)
 
 
 def find_passages(
@@ -221,33 +222,24 @@ def find_passages(
                 # such as an opening, is shown once.
                 passages.setdefault((exchange_key(chunk), side, passage.text), passage)
     ordered = sorted(passages.values(), key=lambda it: (-it.chance, it.place, it.side != "user"))
-    if question is None or not question.is_dated_alone:
+    if question is None or not question.is_dated_alone or not question.stretches:
         return ordered
-    dated = [_date(passage, question) for passage in ordered]
+    dated: list[Passage] = []
+    for it in ordered:
+        confidence = find_confidence(it.chunk, question)
+        near = date_proximity(question.day_of(it.chunk), question.intervals)
+        chance = confidence or it.chance * near
+        dated.append(replace(it, chance=chance, is_nearest=not confidence))
     if all(it.is_nearest for it in dated):
-        # What is nearest may hold the answer yet: its chance stays.
+        # The time is empty. What is nearest may hold the answer yet: its chance stays.
         return [replace(it, is_nearest=True) for it in ordered]
-    # The answers come last: they are long, and the days are the users' own.
-    return sorted(
-        dated,
-        key=lambda it: (
-            it.is_nearest,
-            -it.chance,
-            it.side == "assistant",
-            it.chunk.occurred_at or _NEVER,
-        ),
-    )
 
+    def key(it: Passage) -> tuple[bool, float, bool, datetime]:
+        # The answers come last: they are long, and the days are the users' own.
+        at = it.chunk.occurred_at or _NEVER
+        return it.is_nearest, -it.chance, it.side == "assistant", at
 
-def _date(passage: Passage, question: Question) -> Passage:
-    """Return a passage with the chance that its time is the one asked for."""
-    at, has_zone = passage.chunk.occurred_at, passage.chunk.occurred_zone_known
-    confidence = find_confidence(passage.chunk, question)
-    if confidence:
-        return replace(passage, chance=confidence)
-    day = at and question.calendar.day_of(at, zone_known=has_zone)
-    chance = passage.chance * date_proximity(day, question.intervals)
-    return replace(passage, chance=chance, is_nearest=True)
+    return sorted(dated, key=key)
 
 
 def side_features(

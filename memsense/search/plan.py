@@ -255,8 +255,7 @@ def prepare_search(
         token_limit=token_limit if tokens else 0,
         filters=request.filters,
         indexed=indexed,
-        # Of optional routes no past is kept.
-        optional={} if request.as_of else ask_optional(question.text, profile),
+        optional=ask_optional(question, profile, is_past=request.as_of is not None),
         wording=choose_wording(question, profile, scope_state),
         may_have_expired=may_have_expired(plan, scope_state),
         timeout=plan.recall_timeout,

@@ -22,6 +22,7 @@ Route = Literal[
     "facet_preferences",
     "facet_events",
     "graph",
+    "time",
 ]
 ROUTES: tuple[Route, ...] = get_args(Route)
 """Every route, in the order of the numbers that recall.sql gives them (1-based)."""
@@ -112,6 +113,11 @@ class Profile:
         similarity_weight: Weight of half the cosine of the whole and
             half that of the nearer side.
         date_weight: Weight of the nearness to dates that the question names.
+        inside_weight: Weight of the confidence of a time that the question names and the memory
+            lies in, for times of `inside_days` or more.
+        inside_days: Number of days of the shortest such time.
+        inside_alone_weight: The same weight, for times of any length, where the question asks for
+            nothing but a time.
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
         tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
@@ -168,8 +174,8 @@ class Profile:
     name: str
     granularity: Granularity = "turn"
     weights: Mapping[Route, float] = field(
-        # 1 for every route except graph, which is optional.
-        default_factory=lambda: {route: float(route != "graph") for route in ROUTES}
+        # 1 for every route except the optional ones.
+        default_factory=lambda: {route: float(route not in {"graph", "time"}) for route in ROUTES}
     )
     rrf_k: float = 15.0
     list_depth: int = 50
@@ -204,6 +210,9 @@ class Profile:
     coverage_weight: float = 0.0
     similarity_weight: float = 0.0
     date_weight: float = 0.0
+    inside_weight: float = 0.0
+    inside_days: int = 80
+    inside_alone_weight: float = 0.0
     tokens_weight: float = 0.0
     tokens_speaker_weight: float = 0.0
     tokens_around_weight: float = 0.0
@@ -426,6 +435,9 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("coverage_weight", 0, 5),
     ("similarity_weight", 0, 5),
     ("date_weight", 0, 5),
+    ("inside_weight", 0, 5),
+    ("inside_days", 1, 1000),
+    ("inside_alone_weight", 0, 5),
     ("tokens_weight", 0, 5),
     ("tokens_speaker_weight", 0, 5),
     ("tokens_around_weight", 0, 5),
@@ -496,7 +508,13 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 # The default: the only place of its weights. docs/how/constants.md says how they were found.
 BALANCED = Profile(
     name="balanced",
-    weights={"vec_full": 0.7, "vec_user": 1.0, "vec_assistant": 0.15, "lexical": 2.6},
+    weights={
+        "vec_full": 0.7,
+        "vec_user": 1.0,
+        "vec_assistant": 0.15,
+        "lexical": 2.6,
+        "time": 0.5,
+    },
     candidate_factor=2,
     least_candidates=100,
     route_factor=1,
@@ -505,6 +523,8 @@ BALANCED = Profile(
     session_scoring="best_turns",
     names_removed=True,
     date_weight=0.6,
+    inside_weight=0.3,
+    inside_alone_weight=0.3,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,

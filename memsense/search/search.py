@@ -7,6 +7,7 @@ Where candidates are near-duplicates by their vectors, a third one reads their t
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from memsense.search.plan import PreparedSearch, SearchPlan, returns_sessions
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
 from memsense.search.question.kind import KindReading
+from memsense.search.question.time.interval import describe_day, describe_stretches
 from memsense.search.rank.choose import Ranked, Ranking, find_differing, rank_candidates
 from memsense.search.rank.reranker import Reranker, weigh_scores
 from memsense.search.recall.candidates import Candidates
@@ -97,6 +99,16 @@ class Search:
         }
         if question.intervals:
             analysis["timezone"] = name_zone(self.plan.asked_at)
+            analysis["intervals"] = [
+                {
+                    "text": item.text,
+                    "first": item.first.isoformat(),
+                    "last": item.last.isoformat(),
+                    "reading": item.reading,
+                    "confidence": item.confidence,
+                }
+                for item in question.intervals
+            ]
         if self.state.left_out:
             analysis["left_out"] = list(self.state.left_out)
         if self.recall_request.window_vectors:
@@ -215,6 +227,27 @@ def ask_reranker(
     }
 
 
+def _note_empty_time(prepared: PreparedSearch, nearest: Sequence[tuple[datetime, bool]]) -> Note:
+    """Return the note on a time without memories, with the days nearest to it."""
+    question, filters = prepared.question, prepared.plan.request.filters
+    first = question.stretches[0]
+    days = [question.calendar.day_of(at, zone_known=has_zone) for at, has_zone in nearest]
+    beside = [
+        describe_day(day)
+        for day in (
+            max((day for day in days if day < first.first), default=None),
+            min((day for day in days if day > first.last), default=None),
+        )
+        if day is not None
+    ]
+    passing = " that passes the filters" if filters.names else ""
+    text = f"nothing{passing} is stored of {describe_stretches(question.stretches)}"
+    if beside:
+        are = "memory is" if len(beside) == 1 else "memories are"
+        text += f"; the nearest {are} of {' and '.join(beside)}"
+    return Note("time", text)
+
+
 def _make_notes(prepared: PreparedSearch, state: RecallState, ranking: Ranking) -> list[Note]:
     """Return the sentences on the answer as a whole."""
     plan, recall_request = prepared.plan, prepared.recall_request
@@ -231,6 +264,8 @@ def _make_notes(prepared: PreparedSearch, state: RecallState, ranking: Ranking) 
         graph = "; the graph route has no past" if plan.profile.weights["graph"] else ""
         text = f"memory as it stood at {moment}, without what is erased by now{graph}"
         notes.append(Note("past", text))
+    if state.nearest is not None:
+        notes.append(_note_empty_time(prepared, state.nearest))
     has_vector = recall_request.query_vector is not None
     if plan.unembedded:
         notes.append(Note("vectors", f"ranked by words alone; {plan.unembedded}"))

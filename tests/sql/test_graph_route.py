@@ -16,6 +16,7 @@ from memsense.db import Pool
 from memsense.graph import route
 from memsense.graph.extraction import question_keys
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, Profile
+from memsense.search.question import analyse_question
 from memsense.search.recall.candidates import Candidate, Candidates
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, run_recall, shape_of
@@ -64,7 +65,7 @@ def ask(
         terms=ask_lexemes(question, "en", ()),
         profile=profile,
         top_k=50,
-        optional=ask_optional(question, profile),
+        optional=ask_optional(analyse_question(question), profile),
         **given,
     )
     with Pool(url, min_size=1, max_size=1, timeout=10) as pool, pool.connection() as conn:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,6 +21,8 @@ from memsense.config import Settings
 from memsense.db import Pool
 from memsense.draft.drafting import Annotations
 from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
+from memsense.search.question import analyse_question
+from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest
 from memsense.search.request import Filters
 from memsense.text.lexemes import ask_lexemes, lexical_query
@@ -65,10 +68,10 @@ frequencies AS (
 copies AS (
     INSERT INTO memsense.chunks (tenant_id, scope_id, chunk_id, granularity, session_id, ordinal,
         last_ordinal, user_text, assistant_text, content_hash, dedup_window, tsv, user_length,
-        assistant_length, context_length, tags)
+        assistant_length, context_length, tags, occurred_at, occurred_zone_known)
     SELECT c.tenant_id, scope.scope_id, chunk_id + %(offset)s, granularity, session_id, ordinal,
         last_ordinal, user_text, assistant_text, content_hash, dedup_window, tsv, user_length,
-        assistant_length, context_length, tags
+        assistant_length, context_length, tags, occurred_at, occurred_zone_known
     FROM memsense.chunks AS c, scope WHERE c.scope_id = 1
     RETURNING 1
 )
@@ -98,6 +101,10 @@ def write_corpus(url: str, folder: Path) -> None:
         memory.ingest(folder / "log.jsonl", user_id="user0", mode="turn", annotations=facets)
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("UPDATE memsense.chunks SET tags = '{rare}' WHERE chunk_id % 50 = 0")
+        conn.execute(
+            "UPDATE memsense.chunks SET occurred_at = timestamptz '2024-01-01T00:00Z'"
+            " + substr(session_id, 2)::integer * interval '1 day' + ordinal * interval '30 minutes'"
+        )
         for n in range(1, USERS):
             conn.execute(CLONE, {"user_id": f"user{n}", "offset": n * 100_000})
         conn.execute(TOKENS)
@@ -291,6 +298,33 @@ def test_a_vector_route_of_weight_zero_is_left_out(
     plan = explain_recall(corpus, request(EVERY_ROUTE.override(**{route: 0.0})))
     found = {node.get("Alias") for node in walk(plan)} & {*VECTOR_ROUTES}
     assert found == {*VECTOR_ROUTES} - {route}
+
+
+ASKED_AT = datetime(2024, 2, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "most"),
+    [("What did I do on 3 January 2024?", 25), ("Where did I walk last month?", 300)],
+    ids=["day", "month"],
+)
+def test_the_time_route_reads_the_chunks_of_its_days_in_the_order_of_their_index(
+    corpus: psycopg.Connection, question: str, most: int
+) -> None:
+    asked = analyse_question(question, asked_at=ASKED_AT)
+    plan = explain_recall(
+        corpus, replace(request(BALANCED), optional=ask_optional(asked, BALANCED))
+    )
+    [found] = [node for node in walk(plan) if node.get("Subplan Name") == "CTE time_within"]
+    [scan] = scans_of(found, "chunks")
+    assert scan["Index Name"] == "chunks_occurred_at"
+    assert "occurred_at" in scan["Index Cond"]
+    assert sum(map(rows_read, [scan])) == pytest.approx(most, abs=5)
+    # The limit of a stretch ends its scan: nothing is sorted between them.
+    limits = [node for node in walk(found) if node["Node Type"] == "Limit"]
+    assert "Sort" not in {node["Node Type"] for node in walk(limits[-1])}
+    [vectors] = scans_of(route_node(plan, "time"), "embeddings_full")
+    assert rows_read(vectors) <= most
 
 
 @pytest.mark.parametrize("mode", ["bm25f", "ts_rank"])

@@ -26,6 +26,7 @@ from memsense.cli.sql import app
 from memsense.db.queries import as_sql, query, statement_names
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
+from memsense.search.question import analyse_question
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.run import OtherQuestion, RecallRequest, query_values
 from memsense.search.recall.statement import (
@@ -58,8 +59,9 @@ FLAGS = (
     "two_models",
 )
 WINDOWS = (1, 3)
-OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
+OPTIONAL: list[tuple[Route, ...]] = [(), ("graph", "time")]
 SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
+DATED = analyse_question("Did I drink tea on 3 March 2024?")
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in CONDITIONS), CONDITIONS]
 
 SHOWN = {
@@ -70,6 +72,8 @@ SHOWN = {
     "indexed_filtered": Shape(whose=INDEXED, filters=CONDITIONS),
     "ts_rank": Shape(lexical="ts_rank"),
     "graph": Shape(optional=("graph",), filters=("kinds",)),
+    "time": Shape(optional=("time",), turns_only=True, hides_expired=False),
+    "time_two_models": Shape(optional=("time",), two_models=True, whose="all_users"),
     "wording": Shape(identified=True, worded=True, turns_only=True),
     "least": Shape(turns_only=True, hides_expired=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
@@ -209,7 +213,7 @@ def test_every_shape_is_planned_by_the_server(
             profile=BALANCED,
             top_k=8,
             filters=EVERY_FILTER,
-            optional={name: route.ask("tea") or {} for name, route in OPTIONAL_ROUTES.items()},
+            optional={name: route.ask(DATED) or {} for name, route in OPTIONAL_ROUTES.items()},
         )
     )
     conn.execute("SET geqo_threshold = 2")

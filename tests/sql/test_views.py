@@ -77,6 +77,7 @@ def routes_of(chunk: Chunk) -> set[str]:
         "facet_preferences": chunk.preferences,
         "facet_events": chunk.events,
         "graph": "Porto" in chunk.content,
+        "time": chunk.occurred_at,
     }
     return {route for route, text in texts.items() if text}
 
@@ -107,7 +108,7 @@ def test_recall_routes_equal_the_routes_of_the_chunks_texts(
     chunks = [chunk for user in ("ada", "ben") for chunk in chunks_of(filled, user)]
     assert found.keys() == {(c.chunk_id, route) for c in chunks for route in routes_of(c)}
     for (_, route), row in found.items():
-        assert row["model"] == (None if route in {"lexical", "graph"} else "hashing")
+        assert row["model"] == (None if route in {"lexical", "graph", "time"} else "hashing")
         assert (row["tenant"], row["namespace"]) == ("default", "default")
 
 

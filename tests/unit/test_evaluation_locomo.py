@@ -2,6 +2,7 @@
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,22 @@ def test_all_but_four_of_its_1986_questions_are_usable() -> None:
     gold = read_locomo(LOCOMO)
     assert len(gold.questions) == 1982
     assert gold.skipped == {"0-4": 2, "5-9": 2}
+
+
+def test_a_question_is_asked_when_the_last_session_takes_place(tmp_path: Path) -> None:
+    path = write_locomo(
+        tmp_path / "locomo.json", [{"question": "Who?", "evidence": ["D1:1"], "category": 4}]
+    )
+    assert read_locomo(path).questions[0].asked_at is None
+    [sample] = json.loads(path.read_text())
+    sample["conversation"] |= {
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_10": [],
+        "session_10_date_time": "9:05 am on 3 July, 2023",
+        "session_2": [],
+        "session_2_date_time": "8:00 am on 25 May, 2023",
+        "session_11_date_time": "8:00 am on 25 August, 2023",  # a date without a session
+    }
+    path.write_text(json.dumps([sample]))
+    asked_at = read_locomo(path).questions[0].asked_at
+    assert asked_at == datetime(2023, 7, 3, 9, 5, tzinfo=UTC)

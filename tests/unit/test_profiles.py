@@ -17,11 +17,11 @@ from memsense.search.profiles import (
 )
 
 
-def test_there_are_nine_routes_in_the_querys_order() -> None:
-    assert len(ROUTES) == 9
+def test_there_are_ten_routes_in_the_querys_order() -> None:
+    assert len(ROUTES) == 10
     assert ROUTES.index("lexical") == 4
-    assert ROUTES[-1] == "graph"
-    assert set(VECTOR_ROUTES) == set(ROUTES) - {"lexical", "graph"}
+    assert ROUTES[-2:] == ("graph", "time")
+    assert set(VECTOR_ROUTES) == set(ROUTES) - {"lexical", "graph", "time"}
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -36,7 +36,7 @@ def test_an_unknown_profile_is_refused_with_the_names_there_are() -> None:
 
 def test_the_memsense_profile_holds_the_originals_constants() -> None:
     profile = PROFILES["memsense"]
-    assert profile.weights == {route: float(route != "graph") for route in ROUTES}
+    assert profile.weights == {route: float(route not in {"graph", "time"}) for route in ROUTES}
     assert (profile.rrf_k, profile.memory_alpha, profile.mmr_lambda) == (15, 0.1, 0.78)
     assert (profile.turn_support_coefficient, profile.turn_support_cap) == (0.6, 0.12)
     assert (profile.duplicate_threshold, profile.tag_redundancy) == (0.94, 0.35)
@@ -59,7 +59,7 @@ def test_searches_that_return_sessions_read_deeper() -> None:
 
 
 def test_the_lexical_and_the_semantic_profile_run_no_other_routes() -> None:
-    assert {r for r, w in PROFILES["lexical"].weights.items() if w} == {"lexical"}
+    assert {r for r, w in PROFILES["lexical"].weights.items() if w} == {"lexical", "time"}
     assert PROFILES["semantic"].weights["lexical"] == 0
     assert PROFILES["semantic"].weights["vec_full"] > 0
 

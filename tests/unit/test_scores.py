@@ -26,14 +26,14 @@ def test_every_route_of_every_profile_has_a_kind_of_the_table() -> None:
         for profile in PROFILES.values()
         for item in contributions(FOUND_BY_EVERY_ROUTE, profile)
     }
-    assert kinds == {"cosine", "bm25f", "ts_rank", "graph"}
+    assert kinds == {"cosine", "bm25f", "ts_rank", "graph", "time"}
     assert kinds | {"rrf", "final"} == SCORE_KINDS.keys()
 
 
 def test_an_explanation_describes_the_kinds_it_shows_in_json() -> None:
     routes = contributions(FOUND_BY_EVERY_ROUTE, PROFILES["memsense"])
     fields = json.loads(json.dumps(explain(routes).as_dict()))
-    assert list(fields["score_kinds"]) == ["cosine", "ts_rank", "graph", "rrf", "final"]
+    assert list(fields["score_kinds"]) == ["cosine", "ts_rank", "graph", "time", "rrf", "final"]
     cosine = fields["score_kinds"]["cosine"]
     assert (cosine["low"], cosine["high"], cosine["comparable"]) == (-1, 1, True)
     assert {route["score_kind"] for route in fields["routes"]} <= fields["score_kinds"].keys()

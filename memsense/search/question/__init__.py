@@ -3,25 +3,21 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.names import find_names, list_named, without_spans
-from memsense.search.question.proximity import (
-    DEFAULT_SCORES,
-    DateScores,
-    confidence_on,
-    date_proximity,
-)
+from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
 from memsense.search.question.time.alone import is_dated_alone
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
 from memsense.search.question.time.engine import find_intervals
-from memsense.search.question.time.interval import Interval
+from memsense.search.question.time.interval import Interval, Stretch, list_stretches
 from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
+from memsense.types import Chunk
 
 __all__ = [
     "DEFAULT_SCORES",
@@ -32,7 +28,6 @@ __all__ = [
     "Question",
     "Wording",
     "analyse_question",
-    "confidence_on",
     "date_proximity",
     "find_phrase",
     "find_quotations",
@@ -83,6 +78,17 @@ class Question:
     is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
     asked_at: datetime | None = None
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Return the days in which what it asks for can have happened, none after its own."""
+        today = self.asked_at and self.asked_at.astimezone(self.calendar.zone).date()
+        return list(list_stretches(self.intervals, today))
+
+    def day_of(self, chunk: Chunk) -> date | None:
+        """Return a chunk's day by the asker's calendar, None if it has no time."""
+        at, zone_known = chunk.occurred_at, chunk.occurred_zone_known
+        return at and self.calendar.day_of(at, zone_known=zone_known)
 
 
 def analyse_question(

@@ -55,32 +55,15 @@ def date_proximity(
     """
     if day is None:
         return 0.0
-    return max(
-        (_score(day, *days, scores) for item in intervals for days in _list_stretches(item, day)),
-        default=0.0,
-    )
-
-
-def confidence_on(day: date, intervals: Sequence[Interval]) -> float:
-    """Return the confidence of the surest interval that holds the day, 0 if none does."""
-    return max(
-        (
-            item.confidence
-            for item in intervals
-            for first, last in _list_stretches(item, day)
-            if first <= day <= last
-        ),
-        default=0.0,
-    )
-
-
-def _list_stretches(item: Interval, day: date) -> list[Days]:
-    """Return the days of an interval; of one without a year those of the years around a day."""
-    if not item.any_year:
-        return [(item.first, item.last)]
-    # In January, "in December" means the year before.
-    years = range(max(day.year - 1, MINYEAR), min(day.year + 1, MAXYEAR - 1) + 1)
-    return [item.in_year(year) for year in years]
+    stretches: list[Days] = []
+    for item in intervals:
+        if item.any_year:
+            # In January, "in December" means the year before.
+            years = range(max(day.year - 1, MINYEAR), min(day.year + 1, MAXYEAR - 1) + 1)
+            stretches += [item.in_year(year) for year in years]
+        else:
+            stretches.append((item.first, item.last))
+    return max((_score(day, start, end, scores) for start, end in stretches), default=0.0)
 
 
 def _score(day: date, start: date, end: date, scores: DateScores) -> float:

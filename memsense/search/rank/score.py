@@ -9,6 +9,7 @@ with a bit a dimension on the candidates' side.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -38,6 +39,8 @@ NO_TERMS: Mapping[int, Term] = MappingProxyType({})
 # 70 µs of one thread became 16 ms of processor time while other programs ran.
 MOST_ALONE = 1 << 18
 """Number of multiplications up to which OpenBLAS leaves a matrix product to the calling thread."""
+
+_DAY = timedelta(days=1)
 
 # 512 rows of 384 signs are 0.8 MB, which the processor's cache holds until they are multiplied:
 # 2,048 rows took three times the time of 512.
@@ -315,19 +318,41 @@ def _own_signals(
         _make_signal("coverage", profile.coverage_weight, coverage),
         _make_signal("similarity", profile.similarity_weight, similarity),
     ]
-    if profile.date_weight and question.intervals:
+    if question.intervals:
         day_of, zones = question.calendar.day_of, candidates.zones_known.tolist()
-        near = [
-            date_proximity(at and day_of(at, zone_known=has_zone), question.intervals)
+        days = [
+            at and day_of(at, zone_known=has_zone)
             for at, has_zone in zip(candidates.times, zones, strict=True)
         ]
-        names = ", ".join([item.text for item in question.intervals])
-        values = np.array(near, dtype=float)
-        reason = f"the question names {names}"
-        signals.append(_make_signal("date", profile.date_weight, values, reason))
+        near = np.array([date_proximity(day, question.intervals) for day in days], dtype=float)
+        reason = f"the question names {', '.join([item.text for item in question.intervals])}"
+        signals.append(_make_signal("date", profile.date_weight, near, reason))
+        signals.append(_inside_signal(days, profile, question))
     if candidates.wordings:
         signals += _boosts(candidates, profile, question)
     return signals
+
+
+def _inside_signal(days: Sequence[date | None], profile: Profile, question: Question) -> Signal:
+    """Return the signal of memories whose day lies in a time that the question names.
+
+    Short times count only where nothing else is asked: people tell of a day later and name it, so
+    that the answer to a question with a topic often lies behind the day.
+    """
+    is_alone = question.is_dated_alone
+    weight = profile.inside_alone_weight if is_alone else profile.inside_weight
+    least = timedelta(days=1 if is_alone else profile.inside_days)
+    # The best one comes last, and so decides.
+    stretches = sorted(question.stretches, key=lambda it: it.confidence)
+    values, because = np.zeros(len(days)), [""] * len(days)
+    for stretch in stretches:
+        if stretch.interval.last - stretch.interval.first + _DAY < least:
+            continue
+        reason = f"it lies in {stretch}"
+        for row, day in enumerate(days):
+            if day is not None and stretch.first <= day <= stretch.last:
+                values[row], because[row] = stretch.confidence, reason
+    return _make_signal("inside", weight, values, because)
 
 
 def _similarity(candidates: Candidates) -> Values:

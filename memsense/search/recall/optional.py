@@ -1,4 +1,4 @@
-"""Optional routes, which run if a profile gives them weight; each has a package of its own.
+"""Optional routes, which run if a profile gives them weight; each has a module of its own.
 
 The one place where search names them, except for `Route` in profiles.
 """
@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from memsense.graph.route import GraphRoute
 from memsense.search.profiles import Profile, Route
+from memsense.search.question import Question
+from memsense.search.recall.time import TimeRoute
 
 
 class OptionalRoute(Protocol):
@@ -20,29 +22,60 @@ class OptionalRoute(Protocol):
         ...
 
     @property
+    def step(self) -> str:
+        """Return the name of the CTE that finds its chunks."""
+        ...
+
+    @property
     def table(self) -> str:
         """Return the table whose rows lead to its chunks."""
         ...
 
-    def ask(self, question: str) -> Mapping[str, Any] | None:
+    @property
+    def has_past(self) -> bool:
+        """Return whether it can read memory as it stood at a moment."""
+        ...
+
+    def ask(self, question: Question) -> Mapping[str, Any] | None:
         """Return the parameters of its steps, None if the question names nothing it could use."""
         ...
 
-    def steps(self, takes_part: Callable[[str], str], *, lookups: bool) -> Iterator[str]:
-        """Yield its CTEs, the last under its name; `takes_part` filters a column of chunk ids.
+    def steps(
+        self,
+        takes_part: Callable[[str], str],
+        *,
+        lookups: bool,
+        cosines: Callable[[str], str],
+    ) -> Iterator[str]:
+        """Yield its CTEs, the last under its name.
 
-        `lookups` has the meaning that it has in `Shape`.
+        Args:
+            takes_part: Returns the condition on a column of chunk ids.
+            lookups: As in `Shape`.
+            cosines: Returns the query of the cosines of the chunks in a CTE.
         """
         ...
 
+    def fact(self, takes_part: Callable[[str], str]) -> str:
+        """Return a fact of the state that the statement reports, or ""."""
+        ...
 
-OPTIONAL_ROUTES: Mapping[Route, OptionalRoute] = MappingProxyType({"graph": GraphRoute()})
+
+OPTIONAL_ROUTES: Mapping[Route, OptionalRoute] = MappingProxyType(
+    {"graph": GraphRoute(), "time": TimeRoute()}
+)
 
 
-def ask_optional(question: str, profile: Profile) -> Mapping[Route, Mapping[str, Any]]:
-    """Return the optional routes that run for a question, with their parameters."""
+def ask_optional(
+    question: Question, profile: Profile, *, is_past: bool = False
+) -> Mapping[Route, Mapping[str, Any]]:
+    """Return the optional routes that run for a question, with their parameters.
+
+    `is_past` leaves out those that can't read memory as it stood at a moment.
+    """
     requests: dict[Route, Mapping[str, Any]] = {}
     for name, route in OPTIONAL_ROUTES.items():
-        if profile.weights[name] and (values := route.ask(question)) is not None:
+        runs = profile.weights[name] and (route.has_past or not is_past)
+        if runs and (values := route.ask(question)) is not None:
             requests[name] = values
     return requests

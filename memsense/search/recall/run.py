@@ -180,7 +180,9 @@ class RecallState:
     `recalled_at` is the time of the statement by the server's clock. `ceiling` is the largest
     possible lexical score by granularity. `stale`: session chunks wait to be made; reported only
     if sessions may be returned. `waiting`: chunks wait for their vectors. `has_expired`: something
-    has expired and is not swept yet.
+    has expired and is not swept yet. `nearest` are the times of the memories nearest to a
+    time without any, and whether their zones are known; None unless a question asks for such a time
+    alone.
     """
 
     scopes: int
@@ -200,6 +202,7 @@ class RecallState:
     waiting: bool = False
     has_expired: bool = False
     left_out: tuple[str, ...] = ()
+    nearest: tuple[tuple[datetime, bool], ...] | None = None
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
@@ -243,6 +246,9 @@ def run_recalls(
             stale=bool(facts.get("stale")),
             waiting=bool(facts.get("waiting")),
             has_expired=bool(facts.get("lapsed")),
+            nearest=None
+            if (nearest := facts.get("nearest")) is None
+            else tuple((datetime.fromisoformat(at), has_zone) for at, has_zone in nearest),
         )
         links = [Link(*link) for link in facts.get("superseding") or ()]
         models = (request.model, request.other.model.name) if request.other else (request.model,)

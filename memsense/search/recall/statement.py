@@ -172,11 +172,12 @@ def recall_statement(shape: Shape) -> Numbered:
 def past_statement(shape: Shape) -> Numbered:
     """Return the statement that reads memory as it stood at a moment, as `recall_statement` does.
 
-    Vectors are compared one by one and no optional route runs, because indexes and the graph keep
-    no past. Words are looked for in the chunks of then, which no index holds.
+    Vectors are compared one by one and no graph is read, because indexes and the graph keep no
+    past. Words are looked for in the chunks of then, which no index holds.
     """
     whose = "one_user" if shape.indexed else shape.whose
-    exact = replace(shape, whose=whose, optional=(), lookups=False, is_past=True)
+    optional = tuple(route for route in shape.optional if OPTIONAL_ROUTES[route].has_past)
+    exact = replace(shape, whose=whose, optional=optional, lookups=False, is_past=True)
     steps: list[str] = []
     for step in compose(exact):
         steps.append(as_past(step))
@@ -233,8 +234,9 @@ def compose(shape: Shape) -> Iterator[str]:
     yield from _words(shape)
     yield _part("lexical", shape, lists=_lists(shape, score="score"))
     for route in shape.optional:
-        route_steps = OPTIONAL_ROUTES[route].steps
-        yield from route_steps(partial(_takes_part, shape), lookups=shape.lookups)
+        yield from OPTIONAL_ROUTES[route].steps(
+            partial(_takes_part, shape), lookups=shape.lookups, cosines=partial(_cosines, shape)
+        )
     # Fusion: every route's lists with its number and weight, and the ranks of all of them.
     is_single = _has_one_list(shape)
     columns = "turns, turn_scores" + ("" if is_single else ", sessions, session_scores")
@@ -373,6 +375,15 @@ def _best_window(shape: Shape) -> str:
 def _vector(number: int, shape: Shape) -> str:
     name = "other_vector" if shape.of_other else "query_vector"
     return f"%({name})s" if number == 1 else f"%({name}_{number})s"
+
+
+def _cosines(shape: Shape, step: str) -> str:
+    """Return the query of the cosines of the chunks that a step found."""
+    of_models = [
+        _part("cosines", of_model, step=step, answers=_answers(shape))
+        for of_model in shape.of_each_model
+    ]
+    return "\nUNION ALL\n".join(of_models)
 
 
 def _names(route: Route, shape: Shape) -> tuple[str, ...]:
@@ -574,4 +585,5 @@ def _state(shape: Shape) -> str:
         facts.append(_part("fact_stale", shape))
     if shape.superseding:
         facts.append(_part("fact_superseding"))
-    return _part("state", facts=",\n".join(facts))
+    facts += [OPTIONAL_ROUTES[it].fact(partial(_takes_part, shape)) for it in shape.optional]
+    return _part("state", facts=",\n".join(filter(None, facts)))

@@ -33,6 +33,8 @@ PARTS: Mapping[str, str] = {
     "facet_preferences": "what the user likes",
     "facet_events": "what happened",
     "date": "nearness to a date in the question",
+    "time": "its time, which the question names",
+    "inside": "within a time in the question",
     "words_alone": "its place by words, until it has vectors",
     "second_model": "its place by the model of its language",
     "current": "the statement in force",

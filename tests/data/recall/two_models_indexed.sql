@@ -815,14 +815,4 @@ other_facet_events AS (
 -- vectors: as in two_models.sql
 -- other_vectors: as in two_models.sql
 -- state: as in one_user.sql
-answer AS (
-SELECT
-    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, zones_known, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings, other_embedded, other_embeddings
-FROM state
-CROSS JOIN candidates
-CROSS JOIN vectors
-CROSS JOIN other_vectors
-CROSS JOIN hits
-)
+-- answer: as in time_two_models.sql

@@ -143,16 +143,7 @@ frequencies AS (
     FROM postings
     OFFSET 0
 )
-words AS (
-    SELECT chunk_id, round(1e9 * (%(k1)s + 1) * sum(best)) / 1e9 AS score
-    FROM (
-        SELECT chunk_id, word, max(idf * tf / (tf + %(k1)s)) AS best
-        FROM frequencies
-        WHERE tf > 0
-        GROUP BY chunk_id, word
-    ) AS spelt
-    GROUP BY chunk_id
-)
+-- words: as in time.sql
 identifiers AS MATERIALIZED (
     SELECT identifier, position, ('''' || replace(replace(identifier, '\', '\\'), '''', '''''') || '''')::tsquery AS query
     FROM unnest(%(identifiers)s::text[]) WITH ORDINALITY AS asked (identifier, position)
@@ -209,17 +200,7 @@ matched AS MATERIALIZED (
     ) AS scored
     GROUP BY chunk_id
 )
-lexical AS (
-    SELECT
-        array_agg(chunk_id) AS turns,
-        array_agg(score) AS turn_scores
-    FROM (
-        SELECT chunk_id, score
-        FROM matched
-        ORDER BY score DESC, chunk_id
-        LIMIT %(route_limit)s
-    ) AS best
-)
+-- lexical: as in time.sql
 routes AS MATERIALIZED (
     SELECT 1 AS route, turns, turn_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
@@ -237,23 +218,9 @@ routes AS MATERIALIZED (
     UNION ALL
     SELECT 8 AS route, turns, turn_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
 )
-ranked AS (
-    SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-    ) AS listed
-)
+-- ranked: as in time.sql
 -- fused: as in one_user.sql
-hits AS (
-    SELECT
-        array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
-        array_agg(cardinality(chunk_ids)) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_counts,
-        string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
-        string_agg(array_send(scores), '') AS hit_scores
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-    ) AS listed
-)
+-- hits: as in time.sql
 candidates AS (
     SELECT
         (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,

@@ -1,9 +1,10 @@
 """Stretches of days that a question names, and the arithmetic of the calendar."""
 
 from calendar import monthrange
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from typing import Literal
+from datetime import MINYEAR, date, timedelta
+from typing import Literal, NamedTuple
 
 Span = tuple[int, int]
 Days = tuple[date, date]
@@ -43,6 +44,11 @@ HALVES = {"first half": (1, 6), "second half": (7, 6)}
 
 FROM_TO = "from the one to the other"
 """Reading of a range whose first and last day the words name."""
+
+YEARS, EARLIER = 10, 4 / 7
+"""Number of earlier years that days without a year may be of, and the factor of their confidence
+then.
+"""
 
 SEASON_MONTHS = 3
 QUARTER_MONTHS = 3
@@ -163,3 +169,53 @@ def season_days(year: int, month: int, hemisphere: str = "north") -> Days:
     if hemisphere == "south":
         month = (month + 5) % 12 + 1
     return month_days(year, month, SEASON_MONTHS)
+
+
+class Stretch(NamedTuple):
+    """Days in which memories are looked for: an interval, or the same days of an earlier year."""
+
+    first: date
+    last: date
+    confidence: float
+    interval: Interval
+
+    def __str__(self) -> str:
+        """Return the days in words, such as "1 to 30 April 2024"."""
+        return describe_days((self.first, self.last))
+
+
+def list_stretches(intervals: Sequence[Interval], today: date | None) -> Iterator[Stretch]:
+    """Yield the days that may be meant, those of an interval's own year first, none after today."""
+    for item in intervals:
+        for ago in range(YEARS + 1 if item.any_year else 1):
+            if (year := item.first.year - ago) < MINYEAR:
+                break
+            first, last = item.in_year(year)
+            confidence = item.confidence * (EARLIER if ago else 1)
+            if confidence and (today is None or first <= today):
+                yield Stretch(first, min(last, today or last), confidence, item)
+
+
+def describe_stretches(stretches: Sequence[Stretch]) -> str:
+    """Return the days of all intervals in words, without each of the earlier years."""
+    texts: list[str] = []
+    for item in dict.fromkeys(it.interval for it in stretches):
+        text = str(next(it for it in stretches if it.interval == item))
+        texts.append(f"{text} or these days of an earlier year" if item.any_year else text)
+    return " or ".join(dict.fromkeys(texts))
+
+
+def describe_day(day: date) -> str:
+    """Return a day in words, such as "3 March 2024"."""
+    return f"{day.day} {day:%B} {day.year}"
+
+
+def describe_days(days: Days) -> str:
+    """Return days in words, such as "1 to 30 April 2024" or "30 April to 2 May 2024"."""
+    first, last = days
+    if first == last:
+        return describe_day(last)
+    if first.year != last.year:
+        return f"{describe_day(first)} to {describe_day(last)}"
+    begin = f"{first.day}" if first.month == last.month else f"{first.day} {first:%B}"
+    return f"{begin} to {describe_day(last)}"
