@@ -94,6 +94,7 @@ def ask(options: argparse.Namespace) -> None:
             prefix=options.prefix,
             profiles={OWN: profile.as_dict()},
             with_plain=not options.alone,
+            prompt_tokens=options.prompt,
         )
         run = _ask_sets(options, _choose(options), way)
     if options.save:
@@ -258,6 +259,9 @@ def _read_options() -> argparse.Namespace:
     verb.add_argument("--again", action="store_true", help="erase what is stored of a set first")
     verb = add_verb(ask, sets, asking)
     verb.add_argument("--alone", action="store_true", help="without the plain rankings")
+    verb.add_argument(
+        "--prompt", type=int, default=0, metavar="TOKENS", help="also rank what prompts hold"
+    )
     verb.add_argument("--save", type=Path, metavar="FILE", help="write every question's result")
     verb = add_verb(compare)
     verb.add_argument("before", type=Path, metavar="A.json", help="a file of ask --save")

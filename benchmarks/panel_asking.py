@@ -66,6 +66,7 @@ class Way:
         profiles: Constants of each system's profile by the system's name: a profile itself can't be
             sent to another process.
         with_plain: Whether the plain rankings are computed too.
+        prompt_tokens: Length of the prompts whose memories are ranked too; 0 for none.
         is_timed: Whether processor time is measured, after a search that is not.
     """
 
@@ -73,6 +74,7 @@ class Way:
     prefix: str
     profiles: Mapping[str, Mapping[str, Any]]
     with_plain: bool = False
+    prompt_tokens: int = 0
     is_timed: bool = False
 
 
@@ -231,6 +233,9 @@ class Asker:
             for system, profile in self._profiles.items():
                 hits = _search(memory, task.user_id, question, profile)
                 rankings[system] = rank_gold(hits, question)
+        if self._way.prompt_tokens:
+            hits = self._prompt(memory, task, question)
+            rankings[f"prompt of {self._way.prompt_tokens}"] = rank_gold(hits, question)
         if self._way.with_plain:
             vector = memory.embedder.embed_query(question.text[:LONGEST])
             key = (task.namespace, task.user_id)
@@ -253,6 +258,20 @@ class Asker:
             rankings=rankings,
             seconds=seconds,
         )
+
+    def _prompt(self, memory: MemSense, task: Task, question: Question) -> list[Hit]:
+        """Return the memories in the prompt of a question, in its order, as one hit."""
+        prompt = memory.context(
+            question.text,
+            user_id=task.user_id,
+            max_tokens=self._way.prompt_tokens,
+            asked_at=question.asked_at,
+            exclude_sessions=question.hidden_sessions,
+            exclude=question.hidden_turns,
+            profile=self._profiles[OWN],
+        )
+        turn_ids = {name for it in prompt.chunk_ids for name in memory.get(it).message_ids}
+        return [Hit(turn_ids=frozenset(turn_ids), characters=len(prompt))]
 
     def _add(self, memory: MemSense, task: Task, prompt: Question) -> Addition:
         text = memory.context(

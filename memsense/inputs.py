@@ -530,6 +530,19 @@ Duration = Annotated[timedelta, Check(read_duration, _DURATION_SCHEMA)]
 AnyDuration = Annotated[timedelta | str, Check(read_duration, _DURATION_SCHEMA)]
 """`Duration` as public signatures have it: callers may pass texts."""
 
+
+def read_gap(value: object) -> timedelta:
+    """Return the length of a silence, as `read_duration` does, or 0 for none."""
+    is_off = value in ("0", timedelta(0))
+    return timedelta(0) if is_off else read_duration(value, ", or 0 for none")
+
+
+Gap = Annotated[timedelta, Check(read_gap, _DURATION_SCHEMA)]
+"""Length of a silence; 0 for none."""
+
+AnyGap = Annotated[timedelta | str, Check(read_gap, _DURATION_SCHEMA)]
+"""`Gap` as public signatures have it: callers may pass texts."""
+
 Ttl = Annotated[timedelta | str, Check(_read_ttl, _DURATION_SCHEMA)]
 """As `Duration`, or NEVER."""
 

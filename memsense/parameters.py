@@ -11,6 +11,7 @@ from uuid import UUID
 from memsense.draft.facets import FACETS
 from memsense.inputs import (
     METADATA_SCHEMA,
+    AnyGap,
     AnyTime,
     AsList,
     Check,
@@ -134,6 +135,13 @@ TimeToLive = Annotated[
     about(
         'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never"'
         " overrides the namespace's rules."
+    ),
+]
+ExchangeGap = Annotated[
+    AnyGap,
+    about(
+        "Silence between two messages of one side that ends an exchange, so that the later message"
+        ' has a day of its own: a timedelta or a text such as "12h", or 0 for none; default: 6h.'
     ),
 ]
 WhenToEmbed = Annotated[

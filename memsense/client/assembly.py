@@ -100,7 +100,7 @@ def assemble(
         own += [hit for hit in in_project if hit.chunk_id not in own_ids]
         reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
         others = [hit for hit in others if hit.chunk_id not in reached]
-    relevance = judge(request.query, judged(own), result.question)
+    relevance = judge(request.query, judged(own, result.analysis), result.question)
     sources = [source_of(hit) for hit in own] if relevance.chance >= silence else []
     if others:
         apart = judge(request.query, judged(others), result.question)
@@ -123,6 +123,7 @@ def assemble(
     return write_prompt(
         sources,
         words=result.question.get("lexemes", ()),
+        question=result.analysis,
         max_tokens=max_tokens,
         format=format,
         tokenizer=tokenizer,

@@ -96,6 +96,7 @@ class UserMemory(OneUser):
         agent_id: str | None = None,
         project: str | None = None,
         mode: Literal["turn", "session", "hybrid"] = "turn",
+        exchange_gap: timedelta | str | None = None,
         task_tag: str | None = None,
         tags: Sequence[str] = (),
         facets: Mapping[str, str] | None = None,

@@ -15,6 +15,7 @@ from pydantic import InstanceOf
 
 from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
+from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import (
     AnyTokenizer,
     AnyWallTime,
@@ -33,6 +34,7 @@ from memsense.inputs import (
     about,
     checked_time,
     open_connection,
+    read_gap,
     require_user,
 )
 from memsense.parameters import (
@@ -45,6 +47,7 @@ from memsense.parameters import (
     Cursor,
     EraseKey,
     EventTime,
+    ExchangeGap,
     Exclusions,
     ExpiresAt,
     FacetTexts,
@@ -274,6 +277,7 @@ class Memory:
         agent_id: AgentLabel | None = None,
         project: ProjectLabel | None = None,
         mode: Mode = "turn",
+        exchange_gap: ExchangeGap | None = None,
         task_tag: TaskTag | None = None,
         tags: TagLabels = (),
         facets: FacetTexts | None = None,
@@ -313,6 +317,9 @@ class Memory:
                 `search` can be limited to it.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
+            exchange_gap: Silence between two messages of one side that ends an exchange, so that
+                the later message has a day of its own: a timedelta or a text such as "12h", or 0
+                for none; default: 6h.
             task_tag: Label of the task; it replaces the one that the rules find.
             tags: Labels to store with it; they replace those of the rules.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
@@ -360,6 +367,7 @@ class Memory:
             user_id=user_id,
             session_id=session_id,
             mode=mode,
+            exchange_gap=EXCHANGE_GAP if exchange_gap is None else read_gap(exchange_gap),
             annotations=annotations,
             redact=redact,
         )

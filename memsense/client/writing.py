@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -17,7 +17,8 @@ from memsense.draft.drafting import Annotations, Drafter
 from memsense.draft.messages import read_messages
 from memsense.draft.vectors import LATER, BatchVectors, list_chunks
 from memsense.errors import ConflictError, InvalidInputError
-from memsense.inputs import AsList, Checker, Id, shorten
+from memsense.ingest.pairing import EXCHANGE_GAP
+from memsense.inputs import AsList, Checker, Gap, Id, shorten
 from memsense.store.jobs import count_unembedded
 from memsense.store.keys import WriteKey, write_once
 from memsense.store.planning import OutdatedDraftError, find_awaiting, select_missing
@@ -62,6 +63,7 @@ class _SessionItem(Annotations):
     session_id: Id | None = None
     user_id: Id | None = None
     mode: IngestMode = "turn"
+    exchange_gap: Gap = EXCHANGE_GAP
 
 
 _read_items = Checker(Annotated[list[Mapping[str, Any]], AsList], "sessions")
@@ -74,6 +76,7 @@ def read_session(
     user_id: str,
     session_id: str | None,
     mode: IngestMode,
+    exchange_gap: timedelta,
     annotations: Annotations,
     redact: bool | None = None,
 ) -> SessionInput:
@@ -88,6 +91,7 @@ def read_session(
         tagger=context.tagger,
         mode=mode,
         ledger=False,
+        exchange_gap=exchange_gap,
         redacts=context.redacts(logs=False, choice=redact),
         annotations=annotations,
     )
@@ -119,6 +123,7 @@ def read_sessions(
                 user_id=owner,
                 session_id=item.session_id,
                 mode=item.mode,
+                exchange_gap=item.exchange_gap,
                 annotations=item,
                 redact=redact,
             )

@@ -11,11 +11,11 @@ from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import (
     AsMapping,
     Check,
+    Gap,
     Input,
     Name,
     Switch,
     Text,
-    read_duration,
     wrong_value,
 )
 
@@ -32,15 +32,6 @@ def _read_map(value: object) -> object:
 
 MapInput = Annotated[str | Path | Mapping[str, str | Sequence[str]], Check(_read_map)]
 """Fields of a mapping, or the path of a format's file."""
-
-
-def _read_gap(value: object) -> timedelta:
-    is_off = value in ("0", timedelta(0))
-    return timedelta(0) if is_off else read_duration(value, ", or 0 for none")
-
-
-Gap = Annotated[timedelta, Check(_read_gap)]
-"""Length of a silence; 0 for none."""
 
 
 class ReadOptions(Input):

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from memsense.search.excerpt import ELLIPSIS
 from memsense.search.explanation import Explanation
-from memsense.search.passages import Source
+from memsense.search.passages import Source, find_confidence
 from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, write_prompt
+from memsense.search.question import Question
 from memsense.search.silence import Judged, Relevance, judge
 from memsense.text.tokens import Tokenizer
 from memsense.types import Chunk, Note
@@ -51,11 +52,13 @@ class Supersession:
     Attributes:
         chunk_id: Chunk of the other memory.
         at: When the newer of the two was said; None if unknown.
+        zone_known: Whether the zone of `at` is known; otherwise it is a wall clock, stored as UTC.
         reason: Words of the newer one that speak of a change, such as "moved to"; empty if none.
     """
 
     chunk_id: int
     at: datetime | None
+    zone_known: bool = True
     reason: str = ""
 
     def describe(self) -> str:
@@ -171,14 +174,21 @@ class Hit:
         }
 
 
-def judged(hits: Sequence[Hit]) -> list[Judged]:
+def judged(hits: Sequence[Hit], question: Question | None = None) -> list[Judged]:
     """Return hits as the decision to say nothing looks at them.
 
     Args:
         hits: The hits, best first.
+        question: The analysed question; None if the hits' times don't answer it.
     """
     return [
-        Judged(explain=hit.explain, text=hit.content, user_id=hit.chunk.user_id) for hit in hits
+        Judged(
+            explain=hit.explain,
+            text=hit.content,
+            user_id=hit.chunk.user_id,
+            is_of_time=find_confidence(hit.chunk, question) > 0,
+        )
+        for hit in hits
     ]
 
 
@@ -217,6 +227,7 @@ def source_of(hit: Hit, *, apart: str = "") -> Source:
         score=hit.score,
         explain=hit.explain,
         until=hit.superseded_by.at if hit.superseded_by else None,
+        until_zone_known=hit.superseded_by.zone_known if hit.superseded_by else True,
         apart=apart,
     )
 
@@ -232,6 +243,8 @@ class SearchResult(Sequence[Hit]):
         hits: The hits, best first.
         notes: Sentences on the answer as a whole, such as why it is empty.
         question: Result of the question's analysis: names, dates, quotations, kind.
+        analysis: The analysed question itself, with the time of asking and the asker's calendar,
+            by which prompts say days and ages; None if nothing was searched.
         profile: Name of the profile that ranked.
         timings_ms: Milliseconds of each phase: embed, recall, rerank, fetch, total.
         trace_id: Id of the recorded trace, None if the search is not recorded. Recording happens
@@ -241,6 +254,7 @@ class SearchResult(Sequence[Hit]):
     hits: Sequence[Hit] = ()
     notes: Sequence[Note] = ()
     question: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    analysis: Question | None = field(default=None, repr=False)
     profile: str = ""
     timings_ms: Mapping[str, float] = field(default_factory=dict[str, float])
     trace_id: UUID | None = None
@@ -259,7 +273,8 @@ class SearchResult(Sequence[Hit]):
         A search always finds something. Below the setting `silence`, MCP's recall returns nothing.
         """
         question = str(self.question.get("text", ""))
-        return judge(question, judged(self.hits), self.question, is_asked=True)
+        hits = judged(self.hits, self.analysis)
+        return judge(question, hits, self.question, is_asked=True)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -325,6 +340,7 @@ class SearchResult(Sequence[Hit]):
         return write_prompt(
             [source_of(hit) for hit in self.hits],
             words=self.question.get("lexemes", ()),
+            question=self.analysis,
             max_tokens=max_tokens,
             format=format,
             with_dates=with_dates,

@@ -6,13 +6,14 @@ answer explains on a page. So each side of an exchange is chosen or left out by 
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from memsense.search.excerpt import Excerpt, fit_text
 from memsense.search.explanation import Explanation
+from memsense.search.question import Question, date_proximity
 from memsense.types import Chunk
 
 Side = Literal["user", "assistant", "session"]
@@ -79,6 +80,7 @@ class Source:
         score: Score of the hit.
         explain: Explanation of the hit, which compares each side of its exchange.
         until: When a newer memory replaced it; None if none did.
+        until_zone_known: Whether the zone of `until` is known.
         apart: Name of another project that it is about; empty if the prompt's own or none.
     """
 
@@ -87,6 +89,7 @@ class Source:
     score: float
     explain: Explanation
     until: datetime | None = None
+    until_zone_known: bool = True
     apart: str = ""
 
 
@@ -101,6 +104,7 @@ class Passage:
         place: Place of the hit in the result, from 0.
         chance: Estimated probability that it holds what the question asks for, 0 to 1.
         words: Lexemes of the question, to cut around.
+        is_nearest: Whether the question asks for nothing but a time, and this is of another one.
     """
 
     source: Source = field(repr=False)
@@ -109,6 +113,7 @@ class Passage:
     place: int
     chance: float
     words: Sequence[str] = ()
+    is_nearest: bool = False
 
     @property
     def key(self) -> tuple[int, Side]:
@@ -170,12 +175,34 @@ def exchange_key(chunk: Chunk) -> tuple[str, str, str, int]:
     return chunk.user_id, chunk.session_id, chunk.granularity, chunk.ordinal
 
 
-def find_passages(sources: Sequence[Source], words: Sequence[str]) -> list[Passage]:
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def find_confidence(chunk: Chunk, question: Question | None) -> float:
+    """Return the confidence that a question which asks for nothing but a time means a chunk's.
+
+    Args:
+        chunk: The chunk; without a time it is 0.
+        question: The analysed question; if it asks for more, or is None, it is 0.
+    """
+    if question is None or not question.is_dated_alone:
+        return 0.0
+    day = question.day_of(chunk)
+    confidences = [it.confidence for it in question.stretches if day and it.first <= day <= it.last]
+    return max(confidences, default=0.0)
+
+
+def find_passages(
+    sources: Sequence[Source], words: Sequence[str], question: Question | None = None
+) -> list[Passage]:
     """Return the sides of all hits with their chances, those of the best chance first.
+
+    Of a question that asks for nothing but a time, those of that time come first, in its order.
 
     Args:
         sources: The hits, best first.
         words: Lexemes of the question.
+        question: The analysed question, if it is known.
     """
     passages: dict[object, Passage] = {}
     best = max((source.score for source in sources), default=0.0)
@@ -194,7 +221,25 @@ def find_passages(sources: Sequence[Source], words: Sequence[str]) -> list[Passa
                 # An exchange that two hits share keeps its better place, and what parts share,
                 # such as an opening, is shown once.
                 passages.setdefault((exchange_key(chunk), side, passage.text), passage)
-    return sorted(passages.values(), key=lambda it: (-it.chance, it.place, it.side != "user"))
+    ordered = sorted(passages.values(), key=lambda it: (-it.chance, it.place, it.side != "user"))
+    if question is None or not question.is_dated_alone or not question.stretches:
+        return ordered
+    dated: list[Passage] = []
+    for it in ordered:
+        confidence = find_confidence(it.chunk, question)
+        near = date_proximity(question.day_of(it.chunk), question.intervals)
+        chance = confidence or it.chance * near
+        dated.append(replace(it, chance=chance, is_nearest=not confidence))
+    if all(it.is_nearest for it in dated):
+        # The time is empty. What is nearest may hold the answer yet: its chance stays.
+        return [replace(it, is_nearest=True) for it in ordered]
+
+    def key(it: Passage) -> tuple[bool, float, bool, datetime]:
+        # The answers come last: they are long, and the days are the users' own.
+        at = it.chunk.occurred_at or _NEVER
+        return it.is_nearest, -it.chance, it.side == "assistant", at
+
+    return sorted(dated, key=key)
 
 
 def side_features(

@@ -8,15 +8,20 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Any, Final, Literal, Self, overload
+
+from pydantic import InstanceOf
 
 from memsense.declaration import takes
 from memsense.ingest.injected import WRAPPERS
 from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit, Share
 from memsense.search.excerpt import fit_text
 from memsense.search.passages import Passage, Side, Source, exchange_key, find_passages
+from memsense.search.question import Question
+from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
+from memsense.search.question.time.interval import WEEKDAYS
 from memsense.text.tokens import make_counter
 from memsense.text.visible import show
 from memsense.types import Chunk, Note
@@ -42,7 +47,23 @@ INTRODUCTION: Final = (
 )
 CARD_HEADING: Final = "About the user"
 MEMORIES_HEADING: Final = "Conversations"
-"""Heading of memories without a date, if the card is above them."""
+"""Heading of memories whose dates are left out, if the card is above them."""
+
+UNDATED: Final = "undated"
+"""Heading of memories without a time."""
+
+LEAST_FOR_AGES: Final = 800
+"""Budget in tokens from which days have their weekday and age. Of 200 tokens they would take a
+fifth, and 6 to 10 points of the gold with it; questions about a time have them in any case."""
+
+MOST_DAYS: Final = 13
+"""Largest age in days; older ones are in weeks."""
+
+MOST_WEEKS: Final = 8
+"""Largest age in weeks; older ones are in months."""
+
+MOST_MONTHS: Final = 23
+"""Largest age in months; older ones are in years."""
 # A memory that holds one of our closing tags must not end the frame around it, even with invisible
 # marks of direction within the tag.
 _MARKS = "[\u200e\u200f]*"
@@ -190,6 +211,7 @@ def write_prompt(
     sources: Sequence[Source],
     *,
     words: Sequence[str],
+    question: Question | None = ...,
     max_tokens: Limit,
     format: TextFormat = ...,
     with_dates: bool = ...,
@@ -204,6 +226,7 @@ def write_prompt(
     sources: Sequence[Source],
     *,
     words: Sequence[str],
+    question: Question | None = ...,
     max_tokens: Limit,
     format: PromptFormat,
     with_dates: bool = ...,
@@ -215,6 +238,7 @@ def write_prompt(
     sources: Sequence[Source],
     *,
     words: Sequence[str],
+    question: InstanceOf[Question] | None = None,
     max_tokens: Limit,
     format: PromptFormat = "markdown",  # noqa: A002 (the name that it has in `to_prompt`)
     with_dates: bool = True,
@@ -229,6 +253,8 @@ def write_prompt(
     Args:
         sources: The hits, best first.
         words: Lexemes of the question, to cut long texts around.
+        question: The analysed question. Its calendar decides the days, its time of asking their
+            ages; without it days are of UTC, and have no age.
         max_tokens: Maximum length of the whole text.
         format: "markdown", "xml" or "messages".
         with_dates: Whether each memory has its date.
@@ -247,13 +273,17 @@ def write_prompt(
         for chunk in source.chunks
         if not excluded.isdisjoint((source.hit_id, chunk.chunk_id, *chunk.message_ids))
     }
-    passages = [it for it in find_passages(sources, words) if exchange_key(it.chunk) not in hidden]
+    passages = [
+        it for it in find_passages(sources, words, question) if exchange_key(it.chunk) not in hidden
+    ]
     card = [it for it in card if excluded.isdisjoint((it.chunk.chunk_id, *it.chunk.message_ids))]
     style = _Style(
         with_dates=with_dates,
         with_users=len({it.chunk.user_id for it in passages}) > 1,
         layout=format,
         count=counted,
+        calendar=question.calendar if question else DEFAULT_CALENDAR,
+        today=_find_today(question, max_tokens) if with_dates else None,
     )
     # Choose: the passage of the best chance first, each at its short length. Costs of lines are
     # added up, because a count of the whole for each of fifty passages would cost more than the
@@ -299,6 +329,16 @@ def write_prompt(
         written, card = [], []
         chosen.clear()
     return _finish(written, format, chosen, card, style, passages, least_chance, notes)
+
+
+def _find_today(question: Question | None, max_tokens: int) -> date | None:
+    """Return the day from which ages are counted; None if the prompt has none."""
+    if question is None or question.asked_at is None:
+        return None
+    is_about_time = bool(question.intervals) or question.order is not None
+    if max_tokens < LEAST_FOR_AGES and not is_about_time:
+        return None
+    return question.calendar.day_of(question.asked_at)
 
 
 def _finish(  # noqa: PLR0917 (one caller)
@@ -370,12 +410,32 @@ class _Style:
     with_dates: bool
     with_users: bool
     count: Callable[[str], int]
+    calendar: Calendar
+    today: date | None
+
+    @property
+    def introduction(self) -> str:
+        """Return the sentences above all memories."""
+        if self.today is None:
+            return INTRODUCTION
+        return f"{INTRODUCTION} Asked on {_weekday(self.today)}, {self.today}."
+
+    def describe_day(self, at: datetime, *, zone_known: bool) -> tuple[str, str]:
+        """Return the day of a moment, and its weekday and age; "" if today is not known."""
+        day = self.calendar.day_of(at, zone_known=zone_known)
+        age = f"{_weekday(day)}, {describe_age(day, self.today)}" if self.today else ""
+        return day.isoformat(), age
 
     def facts(self, passage: Passage) -> dict[str, str]:
         """Return the facts to show next to the text of a memory, by name."""
         chunk, facts = passage.chunk, dict[str, str]()
         if self.with_dates and chunk.occurred_at is not None:
-            facts["date"] = f"{chunk.occurred_at.astimezone(UTC):%Y-%m-%d}"
+            zone_known = chunk.occurred_zone_known
+            facts["date"], facts["age"] = self.describe_day(
+                chunk.occurred_at, zone_known=zone_known
+            )
+            if passage.is_nearest:
+                facts["time"] = "nearest"
         if self.with_users:
             facts["user"] = " ".join(chunk.user_id.split())
         if passage.source.apart:
@@ -385,14 +445,23 @@ class _Style:
     def heading(self, passage: Passage) -> str:
         """Return the line above memories that share these facts, empty if there are none."""
         facts = self.facts(passage)
-        labels = [value if name == "date" else f"{name} {value}" for name, value in facts.items()]
+        day, age = facts.pop("date", UNDATED if self.with_dates else ""), facts.pop("age", "")
+        others = [value if name == "time" else f"{name} {value}" for name, value in facts.items()]
+        labels = [_with_age(day, age), *others] if day else others
         return _keep_tags(", ".join(labels))
 
     def label(self, passage: Passage) -> str:
         """Return the label before a quote: the memory's id, and until when it held."""
-        until = passage.source.until
-        replaced = f", until {until.astimezone(UTC):%Y-%m-%d}" if until else ""
+        day, age = self.until(passage)
+        replaced = f", until {_with_age(day, age)}" if day else ""
         return f"[{passage.chunk.chunk_id}{replaced}]"
+
+    def until(self, passage: Passage) -> tuple[str, str]:
+        """Return the day on which a newer memory replaced this one, and its age; "" for neither."""
+        source = passage.source
+        if source.until is None:
+            return "", ""
+        return self.describe_day(source.until, zone_known=source.until_zone_known)
 
     def cost(self, quote: _Quote) -> int:
         """Return the tokens that a quote adds, without its heading."""
@@ -416,13 +485,13 @@ class _Style:
         """Return the text, or the texts of all messages, in the order of time."""
         ordered = sorted(quotes, key=_time_key)
         if self.layout == "markdown":
-            return [frame("\n".join([INTRODUCTION, *self._lines(ordered, card)]))]
+            return [frame("\n".join([self.introduction, *self._lines(ordered, card)]))]
         elements = [_card_element(card)] if card else []
         for _, members in groupby(ordered, lambda it: it.passage.chunk.chunk_id):
             elements.append(self._element(list(members)))
         if self.layout == "messages":
-            return [frame(text) for text in (INTRODUCTION, *elements)]
-        return [frame("\n".join([INTRODUCTION, *elements]))]
+            return [frame(text) for text in (self.introduction, *elements)]
+        return [frame("\n".join([self.introduction, *elements]))]
 
     def _lines(self, ordered: Sequence[_Quote], card: Sequence[CardLine]) -> Iterator[str]:
         if card:
@@ -452,14 +521,43 @@ class _Style:
     def _element(self, quotes: Sequence[_Quote]) -> str:
         passage = quotes[0].passage
         facts = {"id": str(passage.chunk.chunk_id), **self.facts(passage)}
-        if (until := passage.source.until) is not None:
-            facts["until"] = f"{until.astimezone(UTC):%Y-%m-%d}"
-        attributes = "".join(f' {name}="{_escape(value)}"' for name, value in facts.items())
+        facts["until"], facts["until_age"] = self.until(passage)
+        attributes = "".join(
+            f' {name}="{_escape(value)}"' for name, value in facts.items() if value
+        )
         lines = "\n".join(
             f'<said by="{_escape(name)}">{_escape(text)}</said>' if name else _escape(text)
             for name, text in self._sides(quotes)
         )
         return f"<memory{attributes}>\n{lines}\n</memory>"
+
+
+def _weekday(day: date) -> str:
+    return WEEKDAYS[day.weekday()].title()
+
+
+def _with_age(day: str, age: str) -> str:
+    return f"{day} ({age})" if age else day
+
+
+def describe_age(day: date, today: date) -> str:
+    """Return how long ago a day was, in words: days, weeks, months or years.
+
+    describe_age(date(2026, 11, 20), date(2026, 11, 27))  # "7 days ago"
+    """
+    earlier, later = sorted((day, today))
+    days = (later - earlier).days
+    if days <= 1:
+        return "today" if not days else "yesterday" if day < today else "tomorrow"
+    months = 12 * (later.year - earlier.year) + later.month - earlier.month
+    months -= later.day < earlier.day
+    if days <= MOST_DAYS:
+        age = f"{days} days"
+    elif days // 7 <= MOST_WEEKS:
+        age = f"{days // 7} weeks"
+    else:
+        age = f"{months} months" if months <= MOST_MONTHS else f"{months // 12} years"
+    return f"{age} ago" if day < today else f"in {age}"
 
 
 def _card_element(card: Sequence[CardLine]) -> str:

@@ -90,6 +90,7 @@ def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[Se
                 hits=hits,
                 notes=search.notes,
                 question=search.describe_question(),
+                analysis=search.question,
                 profile=search.profile.name,
                 timings_ms={**timings, "total": sum(timings.values())},
             )
@@ -162,6 +163,7 @@ def find_supersession(search: Search, row: int, *, older: bool) -> Supersession 
     return Supersession(
         chunk_id=candidates.chunk_ids.item(other),
         at=candidates.times[link.newer],
+        zone_known=bool(candidates.zones_known[link.newer]),
         reason=link.reason,
     )
 

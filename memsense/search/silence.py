@@ -25,6 +25,9 @@ MOST_WORDS: Final = 7
 SMALL_TALK_WORDS: Final = 8
 """Words of the longest small talk."""
 
+TIME: Final = 25.0
+"""Weight of a memory of the time asked for, where nothing else is asked: it answers by itself."""
+
 
 # Weights of logistic regressions of "the memory holds what the prompt asks for", shifted so that a
 # chance of one half is the calibrated threshold. What the hits say is fitted by
@@ -156,11 +159,19 @@ _NEVER_SMALL = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A hit as the decision looks at it: its explanation, its text, and whose memory it is."""
+    """A hit as the decision looks at it.
+
+    Attributes:
+        explain: Its explanation.
+        text: Its text.
+        user_id: Whose memory it is.
+        is_of_time: Whether it is of the time asked for, by a question that asks for nothing else.
+    """
 
     explain: Explanation
     text: str
     user_id: str = ""
+    is_of_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +243,9 @@ def judge(
         for name, weight in weights.items()
         if name in features
     ]
+    if any(it.is_of_time for it in hits):
+        because = "nothing but a time is asked for, and a hit is of that time"
+        terms.append(Term(name="time", value=1.0, weight=TIME, contribution=TIME, because=because))
     total = sum(term.contribution for term in terms)
     return Relevance(chance=1 / (1 + math.exp(-total)), terms=terms)
 

@@ -17,6 +17,12 @@ SAID = [
     ("thursday", "The mills service keeps its queue in Redis.", "Noted.", MILLS),
     ("friday", "Please always answer in short sentences.", "Yes.", None),
 ]
+DIARY = [
+    ("2026-05-03T23:30+09:00", "Fed the hens."),
+    ("2026-05-03T08:00+09:00", "Oiled the gate."),
+    ("2026-05-04T00:30+09:00", "Sharpened the scythe."),
+    ("2026-07-01T12:00+09:00", "Picked cherries."),
+]
 
 
 def count_words(text: str) -> int:
@@ -28,6 +34,9 @@ def known(module_database_url: str) -> Any:
     """Return a memory with the default model: what is known is decided by its vectors."""
     settings = load_settings(database_url=module_database_url)
     with MemSense.open(settings=settings) as memory:
+        for at, text in DIARY:
+            note = {"role": "user", "content": text, "at": at}
+            memory.add([note], user_id="eve", session_id=at)
         for session, text, answer, project in SAID:
             messages = [{"role": "user", "content": text}, {"role": "assistant", "content": answer}]
             memory.add(messages, user_id="ada", session_id=session, project=project)
@@ -99,6 +108,30 @@ def test_a_prompt_holds_no_more_than_its_budget(known: MemSense) -> None:
         assert prompt.tokens <= budget
     words = known.context("Where do I live?", user_id="ada", tokenizer=count_words)
     assert words.tokens == len(words.split())
+
+
+def test_a_question_for_a_day_alone_gets_its_memories_in_order(known: MemSense) -> None:
+    options: dict[str, Any] = {
+        "user_id": "eve",
+        "asked_at": "2026-11-27T01:00",
+        "timezone": "Asia/Tokyo",
+    }
+    prompt = known.context("What did I do on 3 May 2026?", **options)
+    assert [line.text for line in prompt.lines][:2] == ["Oiled the gate.", "Fed the hens."]
+    assert " Asked on Friday, 2026-11-27." in prompt
+    assert "\n2026-05-03 (Sunday, 6 months ago):\n" in prompt
+    assert "\n2026-05-04 (Monday, 6 months ago), nearest:\n" in prompt
+    assert "cherries" not in prompt
+    # In UTC the hens were fed on the same day, and the scythe was sharpened then, too.
+    in_utc = known.context("What did I do on 3 May 2026?", **{**options, "timezone": "UTC"})
+    of_day = [line.text for line in in_utc.lines if line.chance == 1]
+    assert of_day == ["Fed the hens.", "Sharpened the scythe."]
+    # A small prompt holds the first ones of the day, and its ages.
+    small = known.context(
+        "What did I do on 3 May 2026?", max_tokens=38, tokenizer=count_words, **options
+    )
+    assert [line.text for line in small.lines] == ["Oiled the gate."]
+    assert "months ago" in small
 
 
 def test_what_the_prompt_has_already_is_left_out(known: MemSense) -> None:

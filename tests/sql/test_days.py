@@ -1,5 +1,6 @@
 """Days of questions and memories: those of the asker's zone, and the same ones in a replay."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any
@@ -92,46 +93,92 @@ def test_a_day_lasts_from_midnight_to_midnight_where_it_is_asked(
                 assert len(values) == len(edges)
 
 
-# When clocks change in Berlin: in the night of 29 March 2026 forward, of 25 October 2026 back. Each
-# row has the wall clock there when it is asked, and the days' bounds in UTC.
-BERLIN = [
-    ("today", "2026-03-29T12:00", "2026-03-28T23:00", "2026-03-29T22:00", 1.0),
-    ("yesterday", "2026-03-30T00:30", "2026-03-28T23:00", "2026-03-29T22:00", 1.0),
-    ("yesterday", "2026-03-29T03:30", "2026-03-27T23:00", "2026-03-28T23:00", 1.0),
-    ("last week", "2026-03-31T12:00", "2026-03-22T23:00", "2026-03-29T22:00", 0.8),
-    ("today", "2026-10-25T02:30", "2026-10-24T22:00", "2026-10-25T23:00", 1.0),
-    ("yesterday", "2026-10-26T00:30", "2026-10-24T22:00", "2026-10-25T23:00", 1.0),
-    ("yesterday", "2026-10-25T23:30", "2026-10-23T22:00", "2026-10-24T22:00", 1.0),
-    ("last week", "2026-10-26T00:30", "2026-10-18T22:00", "2026-10-25T23:00", 0.8),
-    ("on 3 July", "2027-01-15T00:30", "2026-07-02T22:00", "2026-07-03T22:00", 1.0),
-    ("on 3 January", "2026-07-15T00:30", "2026-01-02T23:00", "2026-01-03T23:00", 1.0),
-]
+# Both nights in which clocks change, and the days around them. Each row has the wall clock there
+# when it is asked, the days' bounds in UTC, and the value of the term `date` on these days.
+CHANGES = {
+    "Europe/Berlin": [  # 29 March 2026 forward, 25 October 2026 back
+        ("today", "2026-03-29T12:00", "2026-03-28T23:00", "2026-03-29T22:00", 1.0),
+        ("yesterday", "2026-03-30T00:30", "2026-03-28T23:00", "2026-03-29T22:00", 1.0),
+        ("yesterday", "2026-03-29T03:30", "2026-03-27T23:00", "2026-03-28T23:00", 1.0),
+        ("last week", "2026-03-31T12:00", "2026-03-22T23:00", "2026-03-29T22:00", 0.8),
+        ("today", "2026-10-25T02:30", "2026-10-24T22:00", "2026-10-25T23:00", 1.0),
+        ("yesterday", "2026-10-26T00:30", "2026-10-24T22:00", "2026-10-25T23:00", 1.0),
+        ("yesterday", "2026-10-25T23:30", "2026-10-23T22:00", "2026-10-24T22:00", 1.0),
+        ("last week", "2026-10-26T00:30", "2026-10-18T22:00", "2026-10-25T23:00", 0.8),
+        ("on 3 July", "2027-01-15T00:30", "2026-07-02T22:00", "2026-07-03T22:00", 1.0),
+        ("on 3 January", "2026-07-15T00:30", "2026-01-02T23:00", "2026-01-03T23:00", 1.0),
+    ],
+    "America/New_York": [  # 8 March 2026 forward, 1 November 2026 back
+        ("today", "2026-03-08T12:00", "2026-03-08T05:00", "2026-03-09T04:00", 1.0),
+        ("yesterday", "2026-03-09T00:30", "2026-03-08T05:00", "2026-03-09T04:00", 1.0),
+        ("yesterday", "2026-03-08T03:30", "2026-03-07T05:00", "2026-03-08T05:00", 1.0),
+        ("last week", "2026-03-10T12:00", "2026-03-02T05:00", "2026-03-09T04:00", 0.8),
+        ("today", "2026-11-01T01:30", "2026-11-01T04:00", "2026-11-02T05:00", 1.0),
+        ("yesterday", "2026-11-02T00:30", "2026-11-01T04:00", "2026-11-02T05:00", 1.0),
+        ("yesterday", "2026-11-01T23:30", "2026-10-31T04:00", "2026-11-01T04:00", 1.0),
+        ("last week", "2026-11-02T00:30", "2026-10-26T04:00", "2026-11-02T05:00", 0.8),
+        ("on 3 July", "2027-01-15T00:30", "2026-07-03T04:00", "2026-07-04T04:00", 1.0),
+        ("on 3 January", "2026-07-15T00:30", "2026-01-03T05:00", "2026-01-04T05:00", 1.0),
+    ],
+    "Australia/Sydney": [  # 5 April 2026 back, 4 October 2026 forward
+        ("today", "2026-04-05T12:00", "2026-04-04T13:00", "2026-04-05T14:00", 1.0),
+        ("yesterday", "2026-04-06T00:30", "2026-04-04T13:00", "2026-04-05T14:00", 1.0),
+        ("yesterday", "2026-04-05T02:30", "2026-04-03T13:00", "2026-04-04T13:00", 1.0),
+        ("last week", "2026-04-07T12:00", "2026-03-29T13:00", "2026-04-05T14:00", 0.8),
+        ("today", "2026-10-04T12:00", "2026-10-03T14:00", "2026-10-04T13:00", 1.0),
+        ("yesterday", "2026-10-05T00:30", "2026-10-03T14:00", "2026-10-04T13:00", 1.0),
+        ("yesterday", "2026-10-04T23:30", "2026-10-02T14:00", "2026-10-03T14:00", 1.0),
+        ("last week", "2026-10-06T12:00", "2026-09-27T14:00", "2026-10-04T13:00", 0.8),
+        ("on 3 July", "2027-01-15T00:30", "2026-07-02T14:00", "2026-07-03T14:00", 1.0),
+        ("on 3 January", "2026-07-15T00:30", "2026-01-02T13:00", "2026-01-03T13:00", 1.0),
+    ],
+}
 
 
-@pytest.mark.parametrize(("words", "asked_at", "begin", "end", "inside"), BERLIN)
-def test_days_keep_their_midnights_where_clocks_change(
-    memory: MemSense, words: str, asked_at: str, begin: str, end: str, inside: float
-) -> None:
-    since, until = (datetime.fromisoformat(bound).replace(tzinfo=UTC) for bound in (begin, end))
-    second = timedelta(seconds=1)
-    moments = {
-        "before": since - second,
-        "first": since,
-        "last": until - second,
-        "after": until,
-    }
-    store_walks(memory, "ada", moments)
-    values = dates_of(
-        memory.search(
-            f"Where did I walk {words}?",
-            user_id="ada",
-            asked_at=asked_at,
-            timezone="Europe/Berlin",
-        )
-    )
-    assert values["first"] == values["last"] == inside
-    assert values["before"] < inside
-    assert values["after"] < inside
+def days_in(prompt: str) -> dict[str, str]:
+    """Return the heading of each memory of a walk in a prompt, by the name of its moment."""
+    days: dict[str, str] = {}
+    heading = ""
+    for line in prompt.splitlines():
+        if match := re.search(r"> .* which is (\w+)\.", line):
+            days[match[1]] = heading
+        elif not line.startswith(">"):
+            heading = line
+    return days
+
+
+@pytest.mark.parametrize("zone", CHANGES)
+def test_days_keep_their_midnights_where_clocks_change(memory: MemSense, zone: str) -> None:
+    for number, (words, asked_at, begin, end, inside) in enumerate(CHANGES[zone]):
+        since, until = (datetime.fromisoformat(bound).replace(tzinfo=UTC) for bound in (begin, end))
+        first, after = since.astimezone(ZoneInfo(zone)), until.astimezone(ZoneInfo(zone))
+        assert first.time() == after.time() == time()
+        second = timedelta(seconds=1)
+        aware = {"before": since - second, "first": since, "last": until - second, "after": until}
+        last = after.date() - timedelta(days=1)
+        for kind, moments in (("known", aware), ("unknown", edges_of(first.date(), last))):
+            user_id = f"{kind}-{number}"
+            store_walks(memory, user_id, moments)
+            result = memory.search(
+                f"Where did I walk {words}?",
+                user_id=user_id,
+                asked_at=asked_at,
+                timezone=zone,
+                trace=True,
+            )
+            values = dates_of(result)
+            assert values["first"] == values["last"] == inside, (words, asked_at, kind)
+            assert values["before"] < inside
+            assert values["after"] < inside
+            prompt = result.to_prompt()
+            today = date.fromisoformat(asked_at[:10])
+            assert f" Asked on {today:%A}, {today}." in prompt
+            days = days_in(prompt)
+            assert days["first"].startswith(f"{first:%Y-%m-%d} ({first:%A}, ")
+            assert days["last"].startswith(f"{last:%Y-%m-%d} ({last:%A}, ")
+            if words in {"today", "yesterday"}:
+                assert days["first"] == days["last"] == f"{last} ({last:%A}, {words}):"
+            assert memory.traces.replay(result.trace_id or "").is_unchanged
 
 
 # One memory just after midnight in Tokyo, when it is 15:30 of the day before in UTC.

@@ -3,11 +3,12 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from counting import assert_counted
 from embedders import HashingEmbedder
 
 from memsense import MemSense
+from memsense.errors import InvalidInputError
 from memsense.ingest import ReadOptions
 from memsense.types import IngestMode
 
@@ -340,6 +342,26 @@ def test_notes_of_several_days_in_one_session_have_their_own_days(
     memory.add([{name: line[name] for name in names} for line in diary()], user_id="bob")
     added = memory.recent(limit=100, user_id="bob")
     assert [chunk.occurred_at for chunk in added] == [chunk.occurred_at for chunk in stored]
+
+
+def test_the_notes_of_a_month_in_one_call_are_of_their_days(memory: MemSense) -> None:
+    noons = [datetime(2026, 3, day, 12, tzinfo=UTC) for day in range(1, 32)]
+    evenings = [noon + timedelta(hours=5) for noon in noons[:27]]
+    notes = [
+        {"role": "user", "content": f"A note of {at:%Y-%m-%d}.", "at": at.isoformat()}
+        for at in sorted([*noons, *evenings])
+    ]
+    assert len(notes) == 58
+    memory.add(notes, user_id="ada")
+    for chunk in memory.recent(limit=100, user_id="ada"):
+        assert chunk.occurred_at is not None
+        assert set(re.findall(r"[0-9-]{10}", chunk.user_text)) == {f"{chunk.occurred_at:%Y-%m-%d}"}
+    assert len(memory.recent(limit=100, user_id="ada")) == 31
+    assert len(memory.add(notes, user_id="bob", exchange_gap="4h")) == 58
+    [whole] = memory.add_many([{"messages": notes, "exchange_gap": "0"}], user_id="eve")
+    assert {chunk.occurred_at for chunk in whole} == {noons[0]}
+    with pytest.raises(InvalidInputError, match="exchange_gap must be .*, or 0 for none"):
+        memory.add(notes, user_id="ada", exchange_gap="soon")
 
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])

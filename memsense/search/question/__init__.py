@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from memsense.search.question.asker import ask_as_user, names_of
@@ -18,6 +18,7 @@ from memsense.search.question.time.interval import Interval, Stretch, list_stret
 from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
+from memsense.types import Chunk
 
 __all__ = [
     "DEFAULT_SCORES",
@@ -98,6 +99,11 @@ class Question:
         """Return the days in which what it asks for can have happened, none after its own."""
         today = self.asked_at and self.asked_at.astimezone(self.calendar.zone).date()
         return list(list_stretches(self.intervals, today))
+
+    def day_of(self, chunk: Chunk) -> date | None:
+        """Return a chunk's day by the asker's calendar, None if it has no time."""
+        at, zone_known = chunk.occurred_at, chunk.occurred_zone_known
+        return at and self.calendar.day_of(at, zone_known=zone_known)
 
 
 def analyse_question(
