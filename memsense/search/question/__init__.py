@@ -58,10 +58,9 @@ class Question:
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
     mention; `intervals` the times that it names; `quoted` the texts in quotation marks, without the
     marks; `identifiers` tickets, versions, file names and the like, case-folded. Only the first 16
-    intervals, 16 quotations and 64 identifiers of a question count. `is_dated_alone` says that it
-    asks for nothing but a time; `order` that it asks for what came before or after something, or
-    for the last or first time. `tense` is the time that it asks about. `calendar` is that of the
-    asker, by which a memory's day counts too. `language` is the question's code.
+    intervals, 16 quotations and 64 identifiers of a question count. `tense` is the time that it
+    asks about. `calendar` is that of the asker, by which a memory's day counts too. `language` is
+    the question's code. `order` and `is_dated_alone` are found each time that they are read.
     """
 
     text: str
@@ -72,9 +71,17 @@ class Question:
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
     language: str = ENGLISH
-    order: Order | None = None
-    is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
+
+    @property
+    def order(self) -> Order | None:
+        """Return the order in time that it asks for: what came before something, the last time."""
+        return find_order(self.text, list(find_quotations(self.text)))
+
+    @property
+    def is_dated_alone(self) -> bool:
+        """Return whether it asks for nothing but a time: "What did I do on 3 May?"."""
+        return is_dated_alone(self.text, self.intervals)
 
 
 def analyse_question(
@@ -125,8 +132,6 @@ def analyse_question(
         # Who names a date wants what was said then.
         tense=find_tense(text) if is_of_one and not intervals else "",
         language=language,
-        order=find_order(text, quotations),
-        is_dated_alone=is_dated_alone(text, intervals),
         calendar=calendar,
     )
 
