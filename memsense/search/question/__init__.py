@@ -4,26 +4,26 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.names import find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
-from memsense.search.question.time.alone import is_dated_alone
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
-from memsense.search.question.time.engine import find_intervals
 from memsense.search.question.time.interval import Interval
-from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
+
+if TYPE_CHECKING:
+    from memsense.search.question.time.order import Order
 
 __all__ = [
     "DEFAULT_SCORES",
     "NO_WORDING",
     "DateScores",
     "Interval",
-    "Order",
     "Question",
     "Wording",
     "analyse_question",
@@ -74,13 +74,17 @@ class Question:
     calendar: Calendar = DEFAULT_CALENDAR
 
     @property
-    def order(self) -> Order | None:
+    def order(self) -> "Order | None":
         """Return the order in time that it asks for: what came before something, the last time."""
+        from memsense.search.question.time.order import find_order
+
         return find_order(self.text, list(find_quotations(self.text)))
 
     @property
     def is_dated_alone(self) -> bool:
         """Return whether it asks for nothing but a time: "What did I do on 3 May?"."""
+        from memsense.search.question.time.alone import is_dated_alone
+
         return is_dated_alone(self.text, self.intervals)
 
 
@@ -106,6 +110,9 @@ def analyse_question(
     about the user whose id is `asker`, or whose names are `introduced`, is searched for as the user
     would ask it, unless the memory has several speakers with names.
     """
+    # The grammar of times is loaded with the first question: importing it takes 12 ms.
+    from memsense.search.question.time.engine import find_intervals
+
     quotations = list(find_quotations(text))
     if calendar is None:
         calendar = Calendar(zone=(asked_at and asked_at.tzinfo) or UTC)
