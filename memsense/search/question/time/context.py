@@ -29,11 +29,13 @@ from memsense.search.question.time.sentence import Reading, Sentence
 from memsense.search.question.time.tables.table import Unit
 
 HELPER = "the day from which others count"
+NAME = "a name: rue du 4-Septembre"
 MOST_INTERVALS = 16
 """Maximum number of intervals of a question; each is compared with every candidate."""
 
 
 # Each has a pattern for words before a time, and one for words behind it.
+_NAME = (r"@\.?[od]*$", r"(?P<name>@)")
 _OPENER = (r"(?P<opener>[kqsoe])[df]*$", r"(?P<opener>k)")
 _PART = (r"(?P<part>g)-?[od]*$", r"o?(?P<part>g)")
 _WEEK_OF = (r"d?(?<![LPXBCmNDV])(?P<u>U)(?P<how>[oqsfdh]*)$", r"(?P<how>[ods]+)N?(?P<u>U)")
@@ -95,7 +97,8 @@ def choose_intervals(scored: Iterable[tuple[int, Interval]]) -> tuple[Interval, 
             for other, rival in rivals
         ):
             chosen.append((score, item))
-    intervals = sorted((item for _, item in chosen), key=lambda it: (it.span, -it.confidence))
+    intervals = [item for _, item in chosen if item.reading != NAME]
+    intervals.sort(key=lambda item: (item.span, -item.confidence))
     return tuple(intervals[:MOST_INTERVALS])
 
 
@@ -153,6 +156,9 @@ def _share_year(first: Reading, second: Reading) -> tuple[Reading, Reading]:
 
 def apply_words_around(sentence: Sentence, item: Reading) -> Iterator[Reading]:
     """Yield what the words around a time make of it: "mid", "the week of", "since"."""
+    if _find(_NAME, sentence, item):
+        yield replace(item, reading=NAME)
+        return
     if part := _find(_PART, sentence, item):
         name, (first, last) = sentence.value(part[0], "part"), item.days
         changes: dict[str, Any] = {}

@@ -98,7 +98,7 @@ def find_intervals(
     tokens = list(split_tokens(visible, _hyphenated()))
     scores = _score_languages(tokens)
     best = max(scores.values())
-    if _has_date_in_digits(tokens):
+    if _has_date_in_digits(tokens) and (best or not has_cjk):
         codes |= {code for code, score in scores.items() if score == best}
     vocabularies = [(scores[code], load_vocabulary(code)) for code in TABLES if code in codes]
     if has_cjk:

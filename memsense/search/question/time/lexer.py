@@ -34,7 +34,8 @@ _PASTED = (
 # Chinese and Japanese letters may stand next to a number of any kind.
 _CJK = "\u3005-\u9fff\uff00-\uffef"
 _TOKEN = rf"""
-    (?P<iso>(?:19|20)\d\d[-/](?:0[1-9]|1[0-2])(?:[-/](?:0?[1-9]|[12]\d|3[01]))?(?:T\d[\d:.]{{0,20}}Z?)?
+    (?P<iso>(?:19|20)\d\d\.(?:0[1-9]|1[0-2])\.(?:0[1-9]|[12]\d|3[01])(?![^\W{_CJK}]|[-/.:]\w)
+    |(?:19|20)\d\d[-/](?:0[1-9]|1[0-2])(?:[-/](?:0?[1-9]|[12]\d|3[01]))?(?:T\d[\d:.]{{0,20}}Z?)?
         (?![^\W{_CJK}]|[-/.:]\w))
     |(?P<quarter>[QTqt][1-4](?!\w)|(?:19|20)\d\d[-/ ]?[Qq][1-4](?!\w)|[1-4][Qq](?!\w))
     |(?P<number>\d+(?:[-\u2013/.:]\d+)*)
@@ -42,7 +43,7 @@ _TOKEN = rf"""
     |(?P<mark>[^\w\s]|_)
     """
 _ORDINAL = (
-    r"(?:st|nd|rd|th|er|re|ère|ème|eme|e|do|ro|º|ª|-?(?:го|ого|е|ое|й|му|м|х)|['\u2019]?s)(?!\w)"
+    r"(?:st|nd|rd|th|ern?|re|ère|ème|eme|e|do|ro|º|ª|-?(?:го|ого|е|ое|й|му|м|х)|['\u2019]?s)(?!\w)"
 )
 _LATIN_ENDS = frozenset("hdtreoºª°s")
 _BAD_BEFORE = frozenset("_./:#@$€€£+=~&%№\\*^<>")
@@ -172,7 +173,7 @@ def _name_number(digits: str, ordinal: str) -> tuple[str, Any]:
     """Return the role and the value of a number alone."""
     number, size = int(digits[:5]), len(digits)
     is_year = size == 4 and FIRST_YEAR <= number <= LAST_YEAR  # noqa: PLR2004
-    if ordinal.endswith(("s", "х", "er")) and number % 10 == 0:
+    if ordinal.endswith(("s", "х", "er", "ern")) and number % 10 == 0:
         if is_year:
             return "i", number
         if FIRST_DECADE <= number < 100:  # noqa: PLR2004
@@ -220,7 +221,7 @@ def _read_orders(first: int, second: int, year: int, is_dotted: bool) -> list[Nu
 
 def _read_iso(digits: str) -> tuple[str, Any]:
     """Return the day 2023-05-07 or the month 2023-05."""
-    year, month, *day = map(int, re.split("[-/]", digits.partition("T")[0]))
+    year, month, *day = map(int, re.split("[-/.]", digits.partition("T")[0]))
     if not day:
         return "I", (NumericDate(month_days(year, month), "month", "year-month"),)
     if day[0] > month_days(year, month)[1].day:

@@ -109,7 +109,7 @@ def _read_day(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
         is_ordinal = any(word.role == "O" or (word.role == "D" and word.value[1]) for word in parts)
         spelled = {word.role for word in parts} - {"D"}
         can_stand = sentence.table.capital == "never" or numbers == [1] or "o" in match[0]
-        if ("N" in spelled and not sentence.table.cardinal_days) or (
+        if ("N" in spelled and (not sentence.table.cardinal_days or 1 in numbers)) or (
             "O" in spelled and not can_stand
         ):
             return  # "the second May" is none
@@ -223,7 +223,12 @@ def _read_feast(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
     day = None
     if year is not None:
         day = find_feast(name, year)
-    elif sentence.is_led(match.start(), sentence.table.quarter_leads + "hptL") or before == "w":
+    elif (
+        sentence.is_led(match.start(), sentence.table.quarter_leads + "hpL")
+        or before == "w"
+        # "Wer war Ostern bei uns?"
+        or (sentence.is_past and " " in sentence.table.weekday_leads)
+    ):
         day = _find_days(sentence, sentence.words[match.start("f")], int(sentence.is_future))[0]
     if day:
         # The days of Easter in one year say nothing of those in another.
@@ -278,6 +283,18 @@ def _read_week_of_month(sentence: Sentence, match: re.Match[str]) -> Iterator[Re
     )
 
 
+@_rule("U", rf"(?<=[eof])(?P<u>U)(?P<d>[DH]){YEAR_BEHIND}(?![oM.])")
+def _read_numbered_week(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
+    """Read "in week 23", "in KW 23"."""
+    if sentence.value(match, "u") == Unit("week"):
+        year, number = sentence.year(match), sentence.value(match, "d")[0]
+        first = date.fromisocalendar(year or sentence.today.year, number, 1)
+        if year is None and first > sentence.today:
+            first = date.fromisocalendar(sentence.today.year - 1, number, 1)
+        reading = f"calendar week {number}"
+        yield sentence.reading(match, (first, first + timedelta(days=6)), "week", reading)
+
+
 @_rule("Yz=", r"(?P<j>J)?(?P<y>[Yz=])(?P<j2>J)?")
 def _read_year(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
     """Read a year after a word like "in", two that are linked, and 去年."""
@@ -312,16 +329,21 @@ def _read_decade(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
 
 
 @_rule("In", rf"{_WEEKDAY}(?P<n>[In]))")
-@_rule("j", r"[fqstubyakUW]d?(?P<day>(?P<n>j))")
+@_rule("j", r"(?P<lead>[fqstubyakUW]d?)?(?P<day>(?P<n>j))")
 def _read_digits(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
     """Read 2023-05-07, 7.5.2023, both readings of 07/05/2023, and "am 3.5."."""
     word = sentence.words[match.start("n")]
     order = {"dmy": "day/month", "mdy": "month/day"}.get(sentence.calendar.date_order)
     is_both = len(word.value) > 1
+    # A short one may be a version without a word before it and a dot behind it.
+    has_dot = sentence.text[word.end : word.end + 1] == "." or sentence.table.has_dotted_days
+    if word.role == "j" and not match["lead"]:
+        before = sentence.text[: word.start].rstrip()[-1:]
+        is_day = sentence.table.has_dotted_days and pattern(r"\d\d\.\d\d").match(word.text)
+        if not is_day or not "\u0400" <= before <= "\u04ff":
+            return
     for item in word.value:
-        # A short one may be a version without a word before it and a dot behind it.
-        is_date = not item.any_year or sentence.text[word.end : word.end + 1] == "."
-        if is_date and (not is_both or order in {None, item.reading}):
+        if (has_dot or not item.any_year) and (not is_both or order in {None, item.reading}):
             yield sentence.reading(
                 match,
                 item.days,
@@ -492,8 +514,8 @@ def _read_day_of_month(sentence: Sentence, match: re.Match[str]) -> Iterator[Rea
 
 
 @_rule(
-    "D",
-    r"(?:(?P<w>[Wv]),?[df]*|(?<=[fdU])|(?=D_))(?P<d>D)(?P<dot>\.?)(?![oM])(?P<of>_)?",
+    "DON",
+    r"(?:(?P<w>[Wv]),?[df]*|(?<=[fdU])|(?=[DO]_))(?P<d>[DON])(?P<dot>\.?)(?![oM])(?P<of>_)?",
 )
 def _read_day_alone(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
     """Read "on the 12th", "Thursday the 12th": the latest such day."""
@@ -501,7 +523,10 @@ def _read_day_alone(sentence: Sentence, match: re.Match[str]) -> Iterator[Readin
     lead = sentence.roles[:place].rstrip("d")[-1:]
     is_led = lead == "f" or (place > 0 and sentence.words[place - 1].text.lower() in {"día", "dia"})
     # "On the 12th?", but not "on the 12th floor".
-    number, is_ordinal = sentence.words[place].value
+    word = sentence.words[place]
+    number, is_ordinal = word.value if word.role == "D" else (word.value, word.role == "O")
+    if word.role == "N" and not (sentence.table.cardinal_days and number > 1):
+        return
     after = sentence.text[sentence.words[match.end() - 1].end :]
     if match["dot"] and sentence.table.capital == "always":
         # German: "am 12. gemacht", but not "am 12. Geburtstag".

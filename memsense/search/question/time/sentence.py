@@ -68,9 +68,10 @@ class Sentence:
         blank = "" if self.table.is_behind else " "
         names = [word.text.lower() for word in words]
         joined = f" {' '.join(names)} " if blank else text
-        self.is_future = any(
+        self.is_past = any(name in self.vocabulary.past for name in names)
+        self.is_future = not self.is_past and any(
             f"{blank}{form}{blank}" in joined for form in read_forms(self.table.future)
-        ) and not any(name in self.vocabulary.past for name in names)
+        )
 
     @property
     def today(self) -> date:

@@ -15,7 +15,7 @@ TABLE = Table(
     ),
     seasons="früh+ling+jahr|frueh+ling+jahr|frühlings sommer++s herbst++es winter++s",
     units=(
-        "hour=stunde/stunden day=tag|tages/tage++n week=woche/wochen"
+        "hour=stunde/stunden day=tag|tages/tage++n week=woche|kw|kalenderwoche/wochen"
         " weekend=wochenende++s/wochenenden month=monat++s+es/monate++n quarter=quartal++s+e+en"
         " year=jahr++e+es+s/jahren 6_month=halbes_jahr|halben_jahr|halbjahr|halben_jahres"
         " 10_year=jahrzehnt++e+en"
@@ -24,21 +24,30 @@ TABLE = Table(
         "ein|eine++m+n+r+s zwei|zwo drei vier fünf|fuenf sechs sieben acht neun zehn elf"
         " zwölf|zwoelf 14=vierzehn"
     ),
-    ordinals="erste++n+s+r zweite++n+s dritte++n+s vierte++n+s",
+    ordinals=(
+        "erste++n+s+r zweite++n+s dritte++n+s vierte++n+s fünfte++n sechste++n siebte++n achte++n"
+        " neunte++n zehnte++n elfte++n zwölfte++n dreizehnte++n vierzehnte++n fünfzehnte++n"
+        " sechzehnte++n siebzehnte++n achtzehnte++n neunzehnte++n zwanzigste++n"
+        " einundzwanzigste++n zweiundzwanzigste++n dreiundzwanzigste++n vierundzwanzigste++n"
+        " fünfundzwanzigste++n sechsundzwanzigste++n siebenundzwanzigste++n"
+        " achtundzwanzigste++n neunundzwanzigste++n dreißigste++n einunddreißigste++n"
+    ),
     vague="2-4=ein_paar|paar|einige++n|wenige++n 3-5=mehrere++n",
     roles=(
-        "e=im|in|während|waehrend|innerhalb|in_den|in_der|in_diesem f=am|an|den|dem"
+        "e=im|im_monat|in|während|waehrend|innerhalb|in_den|in_der|in_diesem f=am|an|den|dem"
         " s=seit|ab|seit_dem|von_da_an_ab|beginnend_mit|beginnend_am b=bevor"
         " a=nach|nach_dem|nachdem u=bis|bis_zum|bis_zur|bis_einschließlich"
         " y=stand|per|spätestens|bis_spätestens|mit_stand|stand_vom"
         " h=zu|für|über|um|gegen|ueber|fuer|im_laufe|im_verlauf|rund_um k=zwischen q=von|vom &=und"
-        " |=oder o=des d=der|die|das c=ich|wir|du|ihr|er|sie|es|man|mich|mir|uns|war|waren|hat|habe"
+        " |=oder o=des|des_monats d=der|die|das c=ich|wir|du|ihr|er|sie|es|man|mich|mir|uns|war"
+        "|waren|hat|habe"
         "|hatte|haben|gab|ist|sich|wurde++n|passierte|geschah"
         " L=letzte++n+r+s+m|vergangene++n+r+s+m|vorige++n+r+s+m|vorherige++n m=vorletzte++n+r+s+m"
         " P=diese++n+r+s+m|heurige++n|laufenden|aktuellen"
         " X=nächste++n+r+s+m|naechste++n|kommende++n+r+s+m p=vor ^=direkt|gleich|unmittelbar|kurz"
         " $=zuletzt|letzte_mal|letztes_mal|letzten_mal"
-        " %=erste_mal|erstes_mal|ersten_mal|erstmals|zuerst A=zuvor|früher"
+        " %=erste_mal|erstes_mal|ersten_mal|erstmals|zuerst A=zuvor|früher @=herr|herrn|frau"
+        "|straße|platz|allee|dr"
         " T=morgen|vormittag|mittag|nachmittag|abend|nacht|früh|morgens|abends|nach+mittags+ts"
     ),
     named=(
@@ -95,5 +104,6 @@ TABLE = Table(
     month_leads="efsuybahLPXgpkq",
     year_leads="esuybagpkqcJ",
     weekday_leads="feq ",
+    people="august",
     capital="always",
 )

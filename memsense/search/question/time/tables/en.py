@@ -18,7 +18,9 @@ TABLE = Table(
     numbers="a|an|one two three four five six seven eight nine ten eleven twelve",
     ordinals=(
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-        " 20=twentieth 30=thirtieth"
+        " thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+        " twenty-first twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth"
+        " twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
     ),
     vague="2-2=a_couple_of|couple_of|a_couple|couple 2-4=a_few|few|some 3-5=several",
     roles=(
@@ -31,7 +33,7 @@ TABLE = Table(
         " X=next|coming|upcoming ^=right|just|immediately|directly|shortly|straight|soon"
         " $=last_time|most_recently|most_recent_time|latest_time"
         " %=first_time|very_first_time|earliest_time A=ago|earlier|back"
-        " T=morning|afternoon|evening|night"
+        " T=morning|afternoon|evening|night @=street|avenue|square|mr|mrs|ms|miss|dr|prof"
     ),
     named=(
         "0=today|this_morning|this_afternoon|this_evening 1=yesterday|last_night"

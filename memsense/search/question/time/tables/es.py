@@ -21,12 +21,13 @@ TABLE = Table(
         " 3-5=vari+os+as"
     ),
     roles=(
-        "Z=dentro_de e=en|durante|en_el_transcurso_de f=el"
+        "Z=dentro_de e=en|en_el_mes_de|durante|en_el_transcurso_de f=el"
         " s=desde|desde_el|a_partir_de|a_partir_del|desde_la"
         " b=antes_de|antes_del|previo_a|previo_al|antes|anterior_al|anterior_a"
         " a=después_de|después_del|tras|tras_el|posterior_a|siguiente_al|siguiente_a"
         " u=hasta|hasta_el|hasta_la y=para|a_fecha_de|a_más_tardar|como_muy_tarde|a_fecha_del"
-        " h=por|sobre|alrededor_de|a_lo_largo_de|a_lo_largo_del k=entre t=a|al &=y|e |=o|u o=de|del"
+        " h=por|sobre|alrededor_de|a_lo_largo_de|a_lo_largo_del k=entre t=a|al &=y|e |=o|u o=de"
+        "|del|del_mes_de|mes_de @=calle|avenida|plaza|señor|señora|sr|sra"
         " d=la|los|las B=pasad+o+a+os+as l=últim+o+a+os+as|anterior m=antepasad+o+a"
         " P=este|esta|estos|estas C=próxim+o+a|proxim+o+a|próxim+os+as|siguiente|que_viene"
         " ^=justo|inmediatamente|directamente|enseguida $=última_vez %=primera_vez G=hace"
@@ -85,4 +86,5 @@ TABLE = Table(
     year_leads="esubygkaoJ",
     weekday_leads="f",
     capital="never",
+    cardinal_days=True,
 )

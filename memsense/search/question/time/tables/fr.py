@@ -19,14 +19,16 @@ TABLE = Table(
     ordinals="premi+er+ère+ere deuxième|second++e|deuxieme troisi+ème+eme quatri+ème+eme",
     vague="2-2=une_paire_de|un_couple_de 2-4=quelques 3-5=plusieurs",
     roles=(
-        "Z=dans e=en|pendant|durant|au_cours_de|au_cours_du|lors_de|lors_du|courant f=le"
+        "Z=dans e=en|au_mois_de|au_mois_d|pendant|durant|au_cours_de|au_cours_du|lors_de|lors_du"
+        "|courant f=le"
         " s=depuis|depuis_le|à_partir_de|à_partir_du|dès|à_compter_du|à_compter_de|a_partir_du"
         " b=avant|avant_le|avant_la|antérieur_à|précédant|avant_l"
         " a=après|apres|suivant|après_le|apres_le"
         " u=jusqu_à|jusqu_en|jusqu_au|jusque|jusqu_à_la|jusqu_a"
         " y=d_ici|d_ici_à|d_ici_le|en_date_du|à_la_date_du|au_plus_tard"
         " h=pour|vers|autour_de|sur|lors_des|au_long_de|durant_les|au_cours_des|au_cours k=entre"
-        " t=à|au|aux &=et |=ou o=de|d|du|des d=l|la|les"
+        " t=à|au|aux &=et |=ou o=de|d|du|des|du_mois_de|du_mois_d|mois_de|mois_d @=rue|avenue"
+        "|boulevard|place|mme|m d=l|la|les"
         " l=derni+er+ère+ers+ères|passé++e+s|précédent++e m=avant-derni+er+ère|avant_dernière"
         " P=ce|cet|cette|ces x=prochain++e+s+es|suivante"
         " ^=juste|directement|immédiatement|tout_de_suite $=dernière_fois|en_dernier"
@@ -86,4 +88,5 @@ TABLE = Table(
     year_leads="esubygkaoJ",
     season_leads="eth",
     capital="never",
+    cardinal_days=True,
 )

@@ -7,6 +7,7 @@ from typing import cast
 from memsense.search.question.time.interval import Grain
 from memsense.search.question.time.patterns import pattern
 
+LAST_COMMON_ORDINAL = 3
 _STEPS = {"L": -1, "l": -1, "B": -1, "m": -2, "P": 0, "X": 1, "x": 1, "C": 1}
 _PARTS = r"[^\W\d_]+|\d+|-"
 
@@ -40,7 +41,7 @@ class Table:
         ^ "right" of "right after", $ "the last time", % "the first time",
         A "ago" behind its number, G before it, p "vor" (before, ago), Z "in (two weeks)",
         T times of the day, ~ "about" behind a unit, _ "числа" behind the number of a day,
-        # words that only look like others.
+        @ words before a name ("Mr", "street"), # words that only look like others.
 
     The lexer has letters of its own: D a day, Y a year, z two years, i a decade, Q a quarter, I a
     date, n and j dates in digits, r two days, H other numbers, and the marks "- , . &".
@@ -71,6 +72,7 @@ class Table:
         capital: Whether months "always" or "never" have a capital; others are not read alone.
         month_first: Whether "May 7" is written.
         cardinal_days: Whether days have cardinal numbers: "le trois mai".
+        has_dotted_days: Whether "28.11" is a day without a word before it or a dot behind it.
         is_rolling: Whether "in the last week" means the last seven days.
         is_behind: Whether words like "since" and "of" stand behind their noun.
     """
@@ -102,7 +104,7 @@ class Table:
     month_leads: str = " "
     year_leads: str = ""
     season_leads: str = "e"
-    quarter_leads: str = "esubqkyaf"
+    quarter_leads: str = "esubqkyaft"
     decade_leads: str = "esubagZ"
     weekday_leads: str = " "
     weekend_leads: str = "efh"
@@ -111,6 +113,7 @@ class Table:
     capital: str = ""
     month_first: bool = False
     cardinal_days: bool = False
+    has_dotted_days: bool = False
     is_rolling: bool = False
     is_behind: bool = False
 
@@ -148,6 +151,10 @@ class Table:
                 yield form, role, None
         for name, form in read_list(self.feasts):
             yield form, "F", name
+        for key, form in read_list(self.ordinals):
+            # "First" and "second" are too common to show that a time is named.
+            if int(key) > LAST_COMMON_ORDINAL:
+                yield form, "O", int(key)
         for item in self.units.split():
             key, _, forms = item.replace("_", " ").partition("=")
             count, _, name = key.rpartition(" ")
