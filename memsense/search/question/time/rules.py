@@ -48,6 +48,7 @@ _FEW = (2, 4)
 _HALVES = ("half", "halb", "demi", "medio", "media", "полтора", "половиной")
 _IN_SENTENCE = r"[^\s.!?:;\"'\u201c\u2018(]\s*$"
 _CLAUSE_END = r"\s*(?:[,.;:?!)]|$)"
+_HABIT_BEHIND = r"(?:[&|,]+[df]*[Wv])*!"
 _WEEKDAY_LIST = r"[Wv]T?[&|,]+[df]*$"
 _SURE_LEADS = "esug"
 _PEOPLES_LEADS = "qybaohk"
@@ -246,14 +247,14 @@ def _read_around(sentence: Sentence, match: re.Match[str], day: date, **changes:
 
 @_rule(
     "M",
-    rf"(?<![edf])[edf]*{YEAR_BEFORE}(?:(?P<which>[OLlB])(?P<u>U)[oedf]*(?P<m>M)"
+    rf"(?<![edf])[edf]*{YEAR_BEFORE}(?:(?P<which>[OLlB])(?P<n>[ND])?(?P<u>U)[oedf]*(?P<m>M)"
     rf"|(?P<m2>M)o?(?P<which2>[OLl])(?P<u2>U)){YEAR_BEHIND}",
 )
 def _read_week_of_month(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
-    """Read "the first week of May", "the last weekend of May 2023"."""
+    """Read "the first week of May", "the last two days of May 2023"."""
     unit: Unit = sentence.value(match, "u", "u2")
     word = sentence.word(match, "which", "which2")
-    if word is None or unit not in {Unit("week"), Unit("weekend"), Unit("day")}:
+    if word is None or unit.name not in {"week", "weekend", "day"} or unit.factor > 1:
         return
     year, month = sentence.year(match), sentence.value(match, "m", "m2")
     days = month_days(year or ANY_YEAR, month)
@@ -261,7 +262,12 @@ def _read_week_of_month(sentence: Sentence, match: re.Match[str]) -> Iterator[Re
         days = latest_days(days, sentence.today)
     first, last = days
     number = word.value if word.role == "O" else 0
-    if unit.name == "day":
+    if count := sentence.word(match, "n"):
+        if number > 1 or unit.name == "weekend":
+            return
+        length = timedelta(days=count_units(count, unit)[1] * (7 if unit.name == "week" else 1) - 1)
+        first, last = (first, first + length) if number else (last - length, last)
+    elif unit.name == "day":
         first = last = first.replace(day=number) if number else last
     elif unit.name == "week":
         first = first + timedelta(weeks=number - 1) if number else last - timedelta(days=6)
@@ -373,8 +379,8 @@ def _read_weekday(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]
     chain = pattern(_WEEKDAY_LIST).search(before)
     if not is_strong and chain:
         is_strong = sentence.lead(chain.start()) in leads
-    if sentence.roles[match.end() : match.end() + 1] == "!":
-        return  # "on Friday evenings"
+    if pattern(_HABIT_BEHIND).match(sentence.roles, match.end()):
+        return  # "on Friday and Saturday evenings"
     day = weekday_before(sentence.today + timedelta(days=1), word.value)
     if sentence.is_future:
         day += timedelta(days=7)
