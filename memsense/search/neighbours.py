@@ -11,7 +11,6 @@ from memsense.db import Pool, run_read
 from memsense.db.rows import fetch_values
 from memsense.search.plan import PreparedSearch, SearchPlan
 from memsense.search.question import Neighbour
-from memsense.search.question.time.alone import is_dated_alone
 from memsense.search.question.time.interval import Interval
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.optional import ask_optional
@@ -95,7 +94,6 @@ def add_neighbours(pool: Pool, prepared: PreparedSearch, matches: Search) -> Pre
         question,
         intervals=tuple(intervals),
         neighbours=tuple(neighbours),
-        is_dated_alone=is_dated_alone(question.text, intervals),
     )
     request = prepared.recall_request
     optional = ask_optional(refined, request.profile)

@@ -2,23 +2,23 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.names import cut_spans, find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
-from memsense.search.question.time.alone import is_dated_alone
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
-from memsense.search.question.time.engine import find_intervals
 from memsense.search.question.time.interval import Interval, Stretch, list_stretches
-from memsense.search.question.time.order import Order, find_order
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced
 from memsense.types import Chunk
+
+if TYPE_CHECKING:
+    from memsense.search.question.time.order import Order
 
 __all__ = [
     "DEFAULT_SCORES",
@@ -26,7 +26,6 @@ __all__ = [
     "DateScores",
     "Interval",
     "Neighbour",
-    "Order",
     "Question",
     "Wording",
     "analyse_question",
@@ -73,11 +72,10 @@ class Question:
     the caller knows them, in the order of their first mention; `intervals` the times that it names;
     `quoted` the texts in quotation marks, without the marks; `identifiers` tickets, versions, file
     names and the like, case-folded. Only the first 16 intervals, 16 quotations and 64 identifiers
-    of a question count. `is_dated_alone` says that it asks for nothing but a time; `order` that it
-    asks for what came before or after something, or for the last or first time. `tense` is the time
-    that it asks about. `asked_at` is the current time when it was put, `calendar` that of the
-    asker, by which a memory's day counts too. `language` is the question's code. `neighbours` are
-    the memories before or after the one that it asks about, once that is found.
+    of a question count. `tense` is the time that it asks about. `asked_at` is the current time when
+    it was put, `calendar` that of the asker, by which a memory's day counts too. `language` is the
+    question's code. `neighbours` are the memories before or after the one that it asks about, once
+    that is found. `order` and `is_dated_alone` are found each time that they are read.
     """
 
     text: str
@@ -88,8 +86,6 @@ class Question:
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
     language: str = ENGLISH
-    order: Order | None = None
-    is_dated_alone: bool = False
     calendar: Calendar = DEFAULT_CALENDAR
     asked_at: datetime | None = None
     neighbours: tuple[Neighbour, ...] = ()
@@ -104,6 +100,20 @@ class Question:
         """Return a chunk's day by the asker's calendar, None if it has no time."""
         at, zone_known = chunk.occurred_at, chunk.occurred_zone_known
         return at and self.calendar.day_of(at, zone_known=zone_known)
+
+    @property
+    def order(self) -> "Order | None":
+        """Return the order in time that it asks for: what came before something, the last time."""
+        from memsense.search.question.time.order import find_order
+
+        return find_order(self.text, list(find_quotations(self.text)))
+
+    @property
+    def is_dated_alone(self) -> bool:
+        """Return whether it asks for nothing but a time: "What did I do on 3 May?"."""
+        from memsense.search.question.time.alone import is_dated_alone
+
+        return is_dated_alone(self.text, self.intervals)
 
 
 def analyse_question(
@@ -128,6 +138,9 @@ def analyse_question(
     about the user whose id is `asker`, or whose names are `introduced`, is searched for as the user
     would ask it, unless the memory has several speakers with names.
     """
+    # The grammar of times is loaded with the first question: importing it takes 12 ms.
+    from memsense.search.question.time.engine import find_intervals
+
     quotations = list(find_quotations(text))
     if calendar is None:
         calendar = Calendar(zone=(asked_at and asked_at.tzinfo) or UTC)
@@ -144,11 +157,7 @@ def analyse_question(
         own_names = [part for label in labels for part in names_of(label)]
         as_asked = ask_as_user(text, own_names)
         search_text = as_asked if as_asked != text else search_text
-    is_alone = is_dated_alone(text, intervals)
-    if is_alone:
-        # Texts are full of years and days that no question means: "2024" meets CVE-2024-31337.
-        search_text = cut_spans(text, sorted({item.span for item in intervals})) or text
-    return Question(
+    question = Question(
         text=text,
         search_text=search_text,
         named_speakers=names.speakers,
@@ -158,11 +167,14 @@ def analyse_question(
         # Who names a date wants what was said then.
         tense=find_tense(text) if is_of_one and not intervals else "",
         language=language,
-        order=find_order(text, quotations),
-        is_dated_alone=is_alone,
         calendar=calendar,
         asked_at=asked_at,
     )
+    if not intervals or not question.is_dated_alone:
+        return question
+    # Texts are full of years and days that no question means: "2024" meets CVE-2024-31337.
+    topic = cut_spans(text, sorted({item.span for item in intervals}))
+    return replace(question, search_text=topic or text)
 
 
 def fold_blanks(text: str) -> str:

@@ -10,6 +10,9 @@ from memsense.search.question.time.engine import find_intervals
     [
         ("What did I do on the 5th of November?", "2026-11-05"),
         ("What happened on Nov 5th?", "2026-11-05"),
+        ("What happened on the twenty-third of May 2024?", "2024-05-23"),
+        ("What did I do in week 23 of 2024?", "2024-06-03 to 2024-06-09"),
+        ("What did I do in the last two weeks of August 2023?", "2023-08-18 to 2023-08-31"),
         ("What did I eat on Monday?", "2026-11-23"),
         ("What did I eat last Monday night?", "2026-11-23"),
         ("What did we discuss on Tuesday of last week?", "2026-11-17"),
@@ -201,6 +204,8 @@ def test_a_time_ahead_or_an_end_alone_holds_no_memories_in_english(question: str
         "one of these days",
         "Monday.com",
         "What is a leap year?",
+        "What do we do on Tuesday and Thursday mornings?",
+        "Who is Mr. Friday?",
         "next of kin",
         "the last one",
         "last but not least",

@@ -10,6 +10,9 @@ from memsense.search.question.time.engine import find_intervals
     [
         ("Was habe ich am 5. November gemacht?", "2026-11-05"),
         ("Was habe ich am Montag gegessen?", "2026-11-23"),
+        ("Was war am dritten Mai?", "2026-05-03"),
+        ("Was war in KW 23?", "2026-06-01 to 2026-06-07"),
+        ("Was war im Monat Mai 2024?", "2024-05-01 to 2024-05-31"),
         ("Was war letzten Montagabend?", "2026-11-23"),
         ("Was haben wir vor drei Tagen gemacht?", "2026-11-24"),
         ("Was habe ich vor vierzehn Tagen gemacht?", "2026-11-13"),
@@ -98,6 +101,8 @@ def test_a_time_ahead_or_an_end_alone_holds_no_memories_in_german(question: str)
         "Die Version 3.3.24 ist kaputt",
         "Wer hat 2000 Euro bezahlt?",
         "Wir trafen Frau Sommer",
+        "Wo wohnt Herr Freitag?",
+        "Wo ist die Straße des 17. Juni?",
         "Das dauert drei Tage",
         "Was kostet die Sekunde?",
         "Die zweite Sekunde um 12 Uhr",

@@ -9,6 +9,7 @@ from memsense.search.question.time.engine import find_intervals
     ("question", "days"),
     [
         ("11月5日に何をした？", "2026-11-05"),
+        ("12日に何をした？", "2026-11-12"),
         ("月曜日に何を食べた？", "2026-11-23"),
         ("先週の月曜日の夜に何を食べた？", "2026-11-16 or 2026-11-23"),
         ("三日前に何をした？", "2026-11-24"),
@@ -98,6 +99,7 @@ def test_a_time_ahead_or_an_end_alone_holds_no_memories_in_japanese(question: st
         "2024号室",
         "予算の3/4",
         "12時",
+        "五月さんは誰？",
         "月が綺麗",
         "毎週火曜日",
         "日曜大工",

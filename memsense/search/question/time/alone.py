@@ -2,22 +2,28 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
-from memsense.search.question.time.cjk import TOPICLESS
-from memsense.search.question.time.engine import VOCABULARIES
 from memsense.search.question.time.interval import Interval
+from memsense.search.question.time.patterns import pattern
+from memsense.search.question.time.tables import TABLES, load_table
+from memsense.search.question.time.tables.table import read_forms
 
-_WORD = re.compile(r"[^\W_]+")
-_GENERAL = frozenset(
-    word
-    for vocabulary in VOCABULARIES
-    for words in (
-        vocabulary.table.topicless,
-        *(forms for role, forms in vocabulary.table.roles.items() if role in "efsbauyhkqt&|odcT"),
-    )
-    for form in words.split("|")
-    for word in _WORD.findall(form)
-)
+_WORD = r"[^\W_]+"
+
+
+@cache
+def _topicless() -> tuple[frozenset[str], re.Pattern[str]]:
+    """Return words without a topic, and a pattern for those of texts without blanks."""
+    words: set[str] = set()
+    for table in map(load_table, TABLES):
+        forms = [form for form, role, _ in table.entries() if role in "efsbauyhkqt&|odcT"]
+        for form in (*forms, *read_forms(table.topicless), *read_forms(table.common)):
+            words.update(pattern(_WORD).findall(form))
+    cjk = load_table("cjk")
+    forms = [form for form, role, _ in cjk.entries() if role == "T"]
+    forms = sorted([*forms, *read_forms(cjk.topicless)], key=len, reverse=True)
+    return frozenset(words), re.compile(f"(?:{'|'.join(forms)})+")
 
 
 def is_dated_alone(text: str, intervals: Sequence[Interval]) -> bool:
@@ -40,7 +46,8 @@ def is_dated_alone(text: str, intervals: Sequence[Interval]) -> bool:
     rest = " ".join([*pieces, text[position:]])
     if '"' in rest or "\u201c" in rest:
         return False
+    words, unspaced = _topicless()
     return all(
-        word in _GENERAL or TOPICLESS.fullmatch(word)
-        for word in map(str.lower, _WORD.findall(rest.replace("ё", "е")))
+        word in words or unspaced.fullmatch(word)
+        for word in pattern(_WORD).findall(rest.lower().replace("ё", "е"))
     )

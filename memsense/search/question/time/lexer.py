@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from typing import Any, NamedTuple
 
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.time.interval import (
-    SURE,
+    ANY_YEAR,
     Days,
     Grain,
     Span,
     month_days,
     quarter_days,
 )
+from memsense.search.question.time.patterns import pattern
 
 MOST_READ = 600
 """Characters outside quotations and code that are read: a pasted log is full of dates."""
@@ -23,38 +25,31 @@ LONGEST_DAY = 31
 FIRST_DECADE = 50
 """First decade that two digits may name: "the 50s"."""
 
-_QUOTES = re.compile("[\"'`\u2018\u201c\u201e\u00ab\u300c\u300e]")
-_PASTED = re.compile(
+_QUOTES = "[\"'`\u2018\u201c\u201e\u00ab\u300c\u300e]"
+_PASTED = (
     r"```.*?(?:```|\Z)|`[^`\n]{1,200}`"
     # A line of a log begins with its time.
-    r"|^[\[(]?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d(?:[:\s]|$)[^\n]*",
-    re.DOTALL | re.MULTILINE,
+    r"|^[\[(]?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d(?:[:\s]|$)[^\n]*"
 )
 # Chinese and Japanese letters may stand next to a number of any kind.
 _CJK = "\u3005-\u9fff\uff00-\uffef"
-_TOKEN = re.compile(
-    rf"""
-    (?P<iso>(?:19|20)\d\d[-/](?:0[1-9]|1[0-2])(?:[-/](?:0?[1-9]|[12]\d|3[01]))?(?:T\d[\d:.]{{0,20}}Z?)?
+_TOKEN = rf"""
+    (?P<iso>(?:19|20)\d\d\.(?:0[1-9]|1[0-2])\.(?:0[1-9]|[12]\d|3[01])(?![^\W{_CJK}]|[-/.:]\w)
+    |(?:19|20)\d\d[-/](?:0[1-9]|1[0-2])(?:[-/](?:0?[1-9]|[12]\d|3[01]))?(?:T\d[\d:.]{{0,20}}Z?)?
         (?![^\W{_CJK}]|[-/.:]\w))
     |(?P<quarter>[QTqt][1-4](?!\w)|(?:19|20)\d\d[-/ ]?[Qq][1-4](?!\w)|[1-4][Qq](?!\w))
     |(?P<number>\d+(?:[-\u2013/.:]\d+)*)
     |(?P<word>[^\W\d_]+['\u2019]?)
     |(?P<mark>[^\w\s]|_)
-    """,
-    re.VERBOSE,
+    """
+_ORDINAL = (
+    r"(?:st|nd|rd|th|ern?|re|ère|ème|eme|e|do|ro|º|ª|-?(?:го|ого|е|ое|й|му|м|х)|['\u2019]?s)(?!\w)"
 )
-_ORDINAL = re.compile(
-    r"(?:st|nd|rd|th|er|re|ère|ème|eme|e|do|ro|º|ª|-?(?:го|ого|е|ое|й|му|м|х)|['\u2019]?s)(?!\w)",
-    re.IGNORECASE,
-)
-_NEXT_WORD = re.compile(r"[-.]([^\W\d_]+)")
 _LATIN_ENDS = frozenset("hdtreoºª°s")
-_MARK = re.compile("[-\u2013/.:]")
-_DIGIT = re.compile(r"\d")
-_NO_DIGIT = re.compile(r"\D")
-_THOUSANDS = re.compile(r",\d\d\d(?!\d)")
-_BAD_BEFORE = frozenset("_./:#@$€£+=~&%№\\*^<>")
-_BAD_AFTER = frozenset("_@%€$£°=*^\\")
+_BAD_BEFORE = frozenset("_./:#@$€€£+=~&%№\\*^<>")
+# What makes a number in front of it a price, a part of a path, a word or a larger number.
+_BAD_BEHIND = rf"(?![{_CJK}])\w|[@%€$£°=*^\\]|[ ][%€$£°]|[/:]\w|,\d\d\d(?!\d)"
+_WORD_BEHIND = r"[-.]([^\W\d_]+)"
 _NO_NUMBER = ("#", None)
 # What is named by a number is not dated by it.
 _NAMED_BY_NUMBERS = frozenset(
@@ -81,7 +76,7 @@ class NumericDate(NamedTuple):
     days: Days
     grain: Grain
     reading: str
-    confidence: float = SURE
+    any_year: bool = False
 
 
 def read_visible(text: str) -> str:
@@ -90,10 +85,12 @@ def read_visible(text: str) -> str:
     It ends after `MOST_READ` characters outside of them, and offsets are those of the text.
     """
     hidden: list[Span] = []
-    if _QUOTES.search(text):
+    if pattern(_QUOTES).search(text):
         hidden = [span for span, _ in find_quotations(text)]
     if "`" in text or "\n" in text:
-        hidden += [match.span() for match in _PASTED.finditer(text)]
+        hidden += [
+            match.span() for match in pattern(_PASTED, re.DOTALL | re.MULTILINE).finditer(text)
+        ]
     if not hidden:
         return text[:MOST_READ]
     pieces: list[str] = []
@@ -120,7 +117,7 @@ def split_tokens(text: str, known_before_hyphen: frozenset[str]) -> Iterator[Tok
         known_before_hyphen: Words after which a hyphen may stand before a number ("mid-2023").
     """
     before, read = ["", ""], 0
-    for match in _TOKEN.finditer(text):
+    for match in pattern(_TOKEN, re.VERBOSE).finditer(text):
         kind, letters = match.lastgroup, match[0]
         start, end = match.span()
         if start < read:
@@ -140,7 +137,7 @@ def split_tokens(text: str, known_before_hyphen: frozenset[str]) -> Iterator[Tok
         elif kind == "quarter":
             token = Token(letters, start, end, *_read_quarter(letters))
         else:
-            token = _read_number(text, start, end, known_before_hyphen)
+            token = _read_number(text, match, known_before_hyphen)
         yield token
         before, read = [before[1], token.text], token.end
 
@@ -155,80 +152,76 @@ def _is_free(text: str, start: int, before: list[str], hyphenated: frozenset[str
     return mark not in _BAD_BEFORE and (not mark.isalnum() or "\u3005" <= mark <= "\uffef")
 
 
-def _read_number(text: str, start: int, end: int, months: frozenset[str]) -> Token:
-    digits = text[start:end]
-    ordinal = _ORDINAL.match(text, end)
+def _read_number(text: str, match: re.Match[str], months: frozenset[str]) -> Token:
+    digits, (start, end) = match[0], match.span()
+    ordinal = pattern(_ORDINAL, re.IGNORECASE).match(text, end)
     stop = ordinal.end() if ordinal else end
-    after, later = text[stop : stop + 1], text[stop + 1 : stop + 2]
-    parts = _MARK.split(digits)
-    is_cjk = "\u3005" <= after <= "\uffef"
+    word = pattern(_WORD_BEHIND).match(text, stop)
+    is_alone = digits.isdecimal()
     if (
-        (is_cjk and len(parts) == 1)
-        or (after.isalnum() and not is_cjk)
-        or after in _BAD_AFTER
-        or (after == " " and later in "%€$£°" and later)
-        or (after in "/:" and after and later.isalnum())
-        or _THOUSANDS.match(text, stop)
+        pattern(_BAD_BEHIND).match(text, stop)
+        or (is_alone and "\u3005" <= text[stop : stop + 1] <= "\uffef")
+        or (word and word[1].lower() not in months)
     ):
         return Token(digits, start, end, *_NO_NUMBER)
-    if after in "-." and after and (later.isalpha()):
-        word = _NEXT_WORD.match(text, stop)
-        if word is None or word[1].lower() not in months:
-            return Token(digits, start, end, *_NO_NUMBER)
-    numbers = [int(part) if len(part) <= 4 else -1 for part in parts]  # noqa: PLR2004
-    if len(parts) == 1:
+    if is_alone:
         return Token(digits, start, stop, *_name_number(digits, ordinal[0] if ordinal else ""))
-    return Token(digits, start, end, *_read_cluster(digits, parts, numbers))
+    return Token(digits, start, end, *_read_cluster(digits))
 
 
 def _name_number(digits: str, ordinal: str) -> tuple[str, Any]:
     """Return the role and the value of a number alone."""
-    number = int(digits) if len(digits) <= 4 else 0  # noqa: PLR2004
-    if ordinal.endswith(("s", "х", "er")) and number % 10 == 0:
-        if len(digits) == 4 and FIRST_YEAR <= number <= LAST_YEAR:  # noqa: PLR2004
+    number, size = int(digits[:5]), len(digits)
+    is_year = size == 4 and FIRST_YEAR <= number <= LAST_YEAR  # noqa: PLR2004
+    if ordinal.endswith(("s", "х", "er", "ern")) and number % 10 == 0:
+        if is_year:
             return "i", number
-        if len(digits) == 2 and number >= FIRST_DECADE:  # noqa: PLR2004
+        if FIRST_DECADE <= number < 100:  # noqa: PLR2004
             return "i", 1900 + number
     if ordinal.endswith("s"):
         return _NO_NUMBER
-    if len(digits) == 4 and FIRST_YEAR <= number <= LAST_YEAR and ordinal[-1:] not in _LATIN_ENDS:  # noqa: PLR2004
+    if is_year and ordinal[-1:] not in _LATIN_ENDS:
         return "Y", number
-    if len(digits) <= 2 and 1 <= number <= LONGEST_DAY:  # noqa: PLR2004
+    if size <= 2 and 1 <= number <= LONGEST_DAY:  # noqa: PLR2004
         return "D", (number, bool(ordinal))
     return ("H", (number, False)) if 0 < number < 1000 else _NO_NUMBER  # noqa: PLR2004
 
 
-def _read_cluster(digits: str, parts: list[str], numbers: list[int]) -> tuple[str, Any]:
+def _read_cluster(digits: str) -> tuple[str, Any]:
     """Return the role and the value of numbers that marks join: 3-7, 7.5.2023, 2023/24."""
-    marks = set(_DIGIT.sub("", digits))
-    sizes = tuple(map(len, parts))
-    if len(marks) != 1 or marks == {":"}:
-        return _NO_NUMBER
-    mark = marks.pop()
-    years = [FIRST_YEAR <= number <= LAST_YEAR for number in numbers]
-    if len(parts) == 3 and (sizes[2] == 4 or (sizes[2] == 2 and mark in "./")):  # noqa: PLR2004
-        year = numbers[2] + (2000 if sizes[2] == 2 else 0)  # noqa: PLR2004
-        if sizes[0] > 2 or sizes[1] > 2:  # noqa: PLR2004
-            return _NO_NUMBER
+    if match := pattern(r"(\d\d?)([-\u2013/.])(\d\d?)\2(\d{4}|(?<=[./])\d\d)").fullmatch(digits):
+        day, mark, month, year = match.groups()
+        is_short = len(year) < 4  # noqa: PLR2004
         # 3.3.24 may be a version: it needs a word before it that dates have.
-        is_short = mark == "." and sizes[2] == 2  # noqa: PLR2004
-        return ("j" if is_short else "n", (numbers[0], numbers[1], year, mark == "."))
-    if len(parts) == 2:  # noqa: PLR2004
-        first, last = numbers
-        if mark in "-\u2013" and max(sizes) <= 2 and 1 <= first < last <= LONGEST_DAY:  # noqa: PLR2004
-            return "r", (first, last)
-        if mark in "-\u2013/" and years[0] and years[1] and first < last:
-            return "z", (first, last, mark != "/")
-        if mark in "-\u2013/" and years[0] and sizes[1] == 2 and last == (first + 1) % 100:  # noqa: PLR2004
-            return "z", (first, first + 1, False)
-        if mark == "." and max(sizes) <= 2:  # noqa: PLR2004
-            return "j", (first, last, None, True)
+        role = "j" if mark == "." and is_short else "n"
+        return role, _read_orders(int(day), int(month), int(year) + 2000 * is_short, mark == ".")
+    if match := pattern(r"((?:19|20)\d\d)([-\u2013/])((?:19|20)?\d\d)").fullmatch(digits):
+        first, last = int(match[1]), int(match[3])
+        if first < last:
+            return "z", (first, last, match[2] != "/")
+        return ("z", (first, first + 1, False)) if last == (first + 1) % 100 else _NO_NUMBER
+    if match := pattern(r"(\d\d?)([-\u2013.])(\d\d?)").fullmatch(digits):
+        first, last = int(match[1]), int(match[3])
+        if match[2] == ".":
+            dates = _read_orders(first, last, ANY_YEAR, is_dotted=True)
+            return "j", [item._replace(any_year=True) for item in dates]
+        return ("r", (first, last)) if 1 <= first < last <= LONGEST_DAY else _NO_NUMBER
     return _NO_NUMBER
+
+
+def _read_orders(first: int, second: int, year: int, is_dotted: bool) -> list[NumericDate]:
+    """Return the readings of 07/05/2023; 7.5.2023 has one, and so has 25/05/2023."""
+    dates: dict[date, str] = {}
+    for reading, day, month in (("day/month", first, second), ("month/day", second, first)):
+        if reading == "day/month" or not is_dotted:
+            with suppress(ValueError):  # 05/17/2023 can only be month/day
+                dates.setdefault(date(year, month, day), reading)
+    return [NumericDate((day, day), "day", reading) for day, reading in dates.items()]
 
 
 def _read_iso(digits: str) -> tuple[str, Any]:
     """Return the day 2023-05-07 or the month 2023-05."""
-    year, month, *day = [int(part) for part in _MARK.split(digits.partition("T")[0])]
+    year, month, *day = map(int, re.split("[-/.]", digits.partition("T")[0]))
     if not day:
         return "I", (NumericDate(month_days(year, month), "month", "year-month"),)
     if day[0] > month_days(year, month)[1].day:
@@ -237,10 +230,10 @@ def _read_iso(digits: str) -> tuple[str, Any]:
     return "I", (NumericDate((there, there), "day", "year-month-day"),)
 
 
-def _read_quarter(digits: str) -> tuple[str, Any]:
+def _read_quarter(letters: str) -> tuple[str, Any]:
     """Return the quarter Q3, or the days of 2024-Q3."""
-    digits = _NO_DIGIT.sub("", digits)
-    if len(digits) == 1:
-        return "Q", int(digits)
-    days = quarter_days(int(digits[:4]), int(digits[4]))
-    return "I", (NumericDate(days, "quarter", f"quarter {digits[4]}"),)
+    *year, quarter = filter(str.isdecimal, letters)
+    if not year:
+        return "Q", int(quarter)
+    days = quarter_days(int("".join(year)), int(quarter))
+    return "I", (NumericDate(days, "quarter", f"quarter {quarter}"),)

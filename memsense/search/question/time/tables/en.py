@@ -1,155 +1,64 @@
 """English words that name times."""
 
-from memsense.search.question.time.tables import Table
+from memsense.search.question.time.tables.table import Table
 
-ENGLISH = Table(
+TABLE = Table(
     months=(
-        "january|jan",
-        "february|feb",
-        "march|mar",
-        "april|apr",
-        "may",
-        "june|jun",
-        "july|jul",
-        "august|aug",
-        "september|sept|sep",
-        "october|oct",
-        "november|nov",
-        "december|dec",
+        "january|jan february|feb march|mar april|apr may june|jun july|jul august|aug"
+        " september|sept|sep october|oct november|nov december|dec"
     ),
-    weekdays=("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-    short_weekdays=(
-        "mon",
-        "tue|tues",
-        "wed",
-        "thu|thur|thurs",
-        "fri",
-        "sat",
-        "sun",
+    weekdays="monday tuesday wednesday thursday friday saturday sunday",
+    short_weekdays="mon tue|tues wed thu|thur++s fri sat sun",
+    seasons="spring++time summer++time autumn|fall winter",
+    units=(
+        "hour=hour/hours day=day/days week=week|wk|wks/weeks weekend=weekend/weekends"
+        " month=month/months quarter=quarter year=year|yr/years 2_week=fortnight++s"
+        " 6_month=half_a_year 10_year=decade++s"
     ),
-    seasons={3: "spring|springtime", 6: "summer|summertime", 9: "autumn|fall", 12: "winter"},
-    units={
-        "hour": "hour|hours",
-        "day": "day|days",
-        "week": "week|weeks|wk|wks",
-        "weekend": "weekend|weekends",
-        "month": "month|months",
-        "quarter": "quarter",
-        "year": "years",
-        "2 week": "fortnight|fortnights",
-        "6 month": "half a year",
-        "10 year": "decade|decades",
-    },
-    many={
-        "day": "days",
-        "week": "weeks",
-        "month": "months",
-        "year": "years",
-        "hour": "hours",
-        "weekend": "weekends",
-    },
-    year="year|yr",
-    numbers={
-        1: "a|an|one",
-        2: "two",
-        3: "three",
-        4: "four",
-        5: "five",
-        6: "six",
-        7: "seven",
-        8: "eight",
-        9: "nine",
-        10: "ten",
-        11: "eleven",
-        12: "twelve",
-    },
-    vague={
-        (2, 0): "a couple of|couple of|a couple|couple",
-        (3, 1): "a few|few|some",
-        (4, 1): "several",
-    },
-    ordinals={
-        1: "first",
-        2: "second",
-        3: "third",
-        4: "fourth",
-        5: "fifth",
-        6: "sixth",
-        7: "seventh",
-        8: "eighth",
-        9: "ninth",
-        10: "tenth",
-        11: "eleventh",
-        12: "twelfth",
-        20: "twentieth",
-        30: "thirtieth",
-    },
-    roles={
-        "e": "in|during|throughout|within|over the course of|in the course of",
-        "f": "on",
-        "s": "since|ever since|starting|beginning",
-        "b": "before|prior to|preceding|earlier than",
-        "a": "after|following|later than",
-        "u": "until|till|up to|up until",
-        "y": "by|as of|as at|no later than|not later than|by the end of",
-        "h": "for|over|around|about|at|month of",
-        "k": "between",
-        "q": "from",
-        "t": "to|through|thru",
-        "&": "and",
-        "|": "or",
-        "o": "of|in the year",
-        "d": "the",
-        "L": "last|past|previous|this past",
-        "m": "before last",
-        "P": "this|current",
-        "X": "next|coming|upcoming",
-        "^": "right|just|immediately|directly|shortly|straight|soon",
-        "$": "last time|most recently|most recent time|latest time",
-        "%": "first time|very first time|earliest time",
-        "A": "ago|earlier|back",
-        "T": "morning|afternoon|evening|night",
-    },
-    named={
-        0: "today|this morning|this afternoon|this evening",
-        1: "yesterday|last night",
-        2: "day before yesterday|the day before yesterday|night before last|the night before last",
-        -1: "tomorrow",
-        -2: "day after tomorrow|the day after tomorrow",
-    },
+    numbers="a|an|one two three four five six seven eight nine ten eleven twelve",
+    ordinals=(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+        " thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+        " twenty-first twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth"
+        " twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
+    ),
+    vague="2-2=a_couple_of|couple_of|a_couple|couple 2-4=a_few|few|some 3-5=several",
+    roles=(
+        "e=in|during|throughout|within|over_the_course_of|in_the_course_of f=on"
+        " s=since|ever_since|starting|beginning b=before|prior_to|preceding|earlier_than"
+        " a=after|following|later_than u=until|till|up_to|up_until"
+        " y=by|as_of|as_at|no_later_than|not_later_than|by_the_end_of"
+        " h=for|over|around|about|at|month_of k=between q=from t=to|through|thru &=and |=or"
+        " o=of|in_the_year d=the L=last|past|previous|this_past m=before_last P=this|current"
+        " X=next|coming|upcoming ^=right|just|immediately|directly|shortly|straight|soon"
+        " $=last_time|most_recently|most_recent_time|latest_time"
+        " %=first_time|very_first_time|earliest_time A=ago|earlier|back"
+        " T=morning|afternoon|evening|night @=street|avenue|square|mr|mrs|ms|miss|dr|prof"
+    ),
+    named=(
+        "0=today|this_morning|this_afternoon|this_evening 1=yesterday|last_night"
+        " 2=day_before_yesterday|the_day_before_yesterday|night_before_last|the_night_before_last"
+        " -1=tomorrow -2=day_after_tomorrow|the_day_after_tomorrow"
+    ),
     tonight="tonight",
     recently="the other day|the other night|the other evening|the other week",
-    feasts={
-        "easter": "easter|easter sunday|easter weekend",
-        "easter_monday": "easter monday",
-        "good_friday": "good friday",
-        "pentecost": "pentecost|whitsun|whit sunday",
-        "ascension": "ascension day",
-        "christmas": "christmas|xmas|christmas day|boxing day",
-        "christmas_eve": "christmas eve",
-        "new_year": "new year|new year's|new year's day|new years day",
-        "new_years_eve": "new year's eve|new years eve",
-        "valentine": "valentine's day|valentine's|valentines day",
-        "spring_festival": "spring festival|chinese new year|lunar new year",
-        "mid_autumn": "mid - autumn festival",
-        "halloween": "halloween|hallowe'en",
-        "thanksgiving": "thanksgiving|thanksgiving day",
-        "independence_us": "independence day|fourth of july",
-    },
-    parts={
-        "early": "early|beginning of|start of|first days of",
-        "mid": "mid|middle of",
-        "late": "late|end of|last days of",
-        "first half": "first half of",
-        "second half": "second half of",
-    },
-    decades={
-        1950: "fifties",
-        1960: "sixties",
-        1970: "seventies",
-        1980: "eighties",
-        1990: "nineties",
-    },
+    feasts=(
+        "easter=easter|easter_sunday|easter_weekend easter_monday=easter_monday"
+        " good_friday=good_friday pentecost=pentecost|whitsun|whit_sunday ascension=ascension_day"
+        " christmas=christmas|xmas|christmas_day|boxing_day christmas_eve=christmas_eve"
+        " new_year=new_year|new_year's|new_year's_day|new_years_day"
+        " new_years_eve=new_year's_eve|new_years_eve"
+        " valentine=valentine's_day|valentine's|valentines_day"
+        " spring_festival=spring_festival|chinese_new_year|lunar_new_year"
+        " mid_autumn=mid-autumn_festival halloween=halloween|hallowe'en"
+        " thanksgiving=thanksgiving|thanksgiving_day"
+        " independence_us=independence_day|fourth_of_july"
+    ),
+    parts=(
+        "early=early|beginning_of|start_of|first_days_of mid=mid|middle_of"
+        " late=late|end_of|last_days_of first_half=first_half_of second_half=second_half_of"
+    ),
+    decades="1950=fifties 1960=sixties 1970=seventies 1980=eighties 1990=nineties",
     counted=(
         "dollars|euros|pounds|bucks|people|users|steps|meters|metres|meter|metre|miles|calories"
         "|words|points|items|pieces|copies|days|hours|times|pages|rows|lines|km|kg|k|m|g|mm|cm"
@@ -164,13 +73,10 @@ ENGLISH = Table(
         "|have|has|that|this|it|with|our|your|he|she|they|there|about|an"
     ),
     topicless=(
-        "what|did|do|i|we|happened|happen|was|were|is|on|in|at|the|of|that|a|an|my|me|us|our|tell"
-        "|about|going|went|go|have|has|had|any|anything|everything|there|up|to|with|it|you|be"
-        "|been|doing|done|show|list|all|and|day|days|things|something|say|said|write|wrote|note"
-        "|noted|notes|remember|memories|entries|from|for|during|over|back|then|can|which|events"
-        "|please|else|between|through|throughout|by|since|before|after|until|around|how|spend"
-        "|spent|time|recall|log|logged|record|recorded|diary|journal|talk|talked|summarize"
-        "|summarise|summary|last|this|week|month|year"
+        "happen+ed+|a|us|tell|going|went|go|any|anything|everything|be|been|doing|done|show|list"
+        "|all|day|days|things|something|say|said|write|wrote|note++d+s|remember|memories|entries"
+        "|back|then|can|events|please|else|spen+d+t|time|recall|log|logged|record++ed|diary|journal"
+        "|talk++ed|summar+ize+ise+y|last|week"
     ),
     month_leads="efsukqybaohtLPXgd",
     year_leads="esukqybaogdt",

@@ -1,172 +1,90 @@
 """Spanish words that name times."""
 
-from memsense.search.question.time.tables import Table
+from memsense.search.question.time.tables.table import Table
 
-SPANISH = Table(
+TABLE = Table(
     months=(
-        "enero|ene",
-        "febrero|feb",
-        "marzo",
-        "abril|abr",
-        "mayo",
-        "junio|jun",
-        "julio|jul",
-        "agosto|ago",
-        "septiembre|setiembre|sept|sep",
-        "octubre|oct",
-        "noviembre|nov",
-        "diciembre|dic",
+        "enero|ene febrero|feb marzo abril|abr mayo junio|jun julio|jul agosto|ago"
+        " septiembre|setiembre|sept|sep octubre|oct noviembre|nov diciembre|dic"
     ),
-    weekdays=(
-        "lunes",
-        "martes",
-        "miércoles|miercoles",
-        "jueves",
-        "viernes",
-        "sábado|sabado",
-        "domingo",
+    weekdays="lunes martes miércoles|miercoles jueves viernes sábado|sabado domingo",
+    seasons="primavera verano otoño|otono invierno",
+    units=(
+        "hour=hora/horas day=día|dia/días|dias week=semana/semanas"
+        " weekend=fin_de_semana|finde/fines_de_semana month=mes/meses quarter=trimestre++s"
+        " year=año|ano|anio/años|anios 2_week=quincena 6_month=medio_año|semestre 10_year=década++s"
     ),
-    seasons={3: "primavera", 6: "verano", 9: "otoño|otono", 12: "invierno"},
-    units={
-        "hour": "hora|horas",
-        "day": "día|días|dia|dias",
-        "week": "semana|semanas",
-        "weekend": "fin de semana|fines de semana|finde",
-        "month": "mes|meses",
-        "quarter": "trimestre|trimestres",
-        "year": "años|anios",
-        "2 week": "quincena",
-        "6 month": "medio año|semestre",
-        "10 year": "década|décadas",
-    },
-    many={
-        "hour": "horas",
-        "day": "días|dias",
-        "week": "semanas",
-        "weekend": "fines de semana",
-        "month": "meses",
-        "year": "años|anios",
-    },
-    year="año|ano|anio",
-    numbers={
-        1: "un|una|uno",
-        2: "dos",
-        3: "tres",
-        4: "cuatro",
-        5: "cinco",
-        6: "seis",
-        7: "siete",
-        8: "ocho",
-        9: "nueve",
-        10: "diez",
-        11: "once",
-        12: "doce",
-        15: "quince",
-    },
-    vague={
-        (2, 0): "un par de|par de",
-        (3, 1): "unos|unas|algunos|algunas|unos cuantos|unas cuantas|pocos|pocas",
-        (4, 1): "varios|varias",
-    },
-    ordinals={
-        1: "primero|primer|primera",
-        2: "segundo|segunda",
-        3: "tercer|tercero|tercera",
-        4: "cuarto|cuarta",
-    },
-    roles={
-        "Z": "dentro de",
-        "e": "en|durante|en el transcurso de",
-        "f": "el",
-        "s": "desde|desde el|a partir de|a partir del|desde la",
-        "b": "antes de|antes del|previo a|previo al|antes|anterior al|anterior a",
-        "a": "después de|después del|tras|tras el|posterior a|siguiente al|siguiente a",
-        "u": "hasta|hasta el|hasta la",
-        "y": "para|a fecha de|a más tardar|como muy tarde|a fecha del",
-        "h": "por|sobre|alrededor de|a lo largo de|a lo largo del",
-        "k": "entre",
-        "t": "a|al",
-        "&": "y|e",
-        "|": "o|u",
-        "o": "de|del",
-        "d": "la|los|las",
-        "B": "pasado|pasada|pasados|pasadas",
-        "l": "último|última|últimos|últimas|anterior",
-        "m": "antepasado|antepasada",
-        "P": "este|esta|estos|estas",
-        "C": "próximo|próxima|proximo|proxima|próximos|próximas|siguiente|que viene",
-        "^": "justo|inmediatamente|directamente|enseguida",
-        "$": "última vez",
-        "%": "primera vez",
-        "G": "hace",
-        "A": "atrás|atras",
-        "T": "por la mañana|por la tarde|por la noche|noche|tarde|al mediodía|en la noche",
-    },
-    named={
-        0: "hoy|esta mañana|esta tarde",
-        1: "ayer|anoche",
-        2: "anteayer|antier|antes de ayer|anteanoche|antes de anoche",
-        -1: "mañana por la mañana|mañana por la tarde|mañana por la noche",
-        -2: "pasado mañana",
-    },
+    numbers="un|una|uno dos tres cuatro cinco seis siete ocho nueve diez once doce 15=quince",
+    ordinals="primer+o++a segund+o+a tercer++o+a cuart+o+a",
+    vague=(
+        "2-2=un_par_de|par_de 2-4=unos|unas|algun+os+as|unos_cuantos|unas_cuantas|pocos|pocas"
+        " 3-5=vari+os+as"
+    ),
+    roles=(
+        "Z=dentro_de e=en|en_el_mes_de|durante|en_el_transcurso_de f=el"
+        " s=desde|desde_el|a_partir_de|a_partir_del|desde_la"
+        " b=antes_de|antes_del|previo_a|previo_al|antes|anterior_al|anterior_a"
+        " a=después_de|después_del|tras|tras_el|posterior_a|siguiente_al|siguiente_a"
+        " u=hasta|hasta_el|hasta_la y=para|a_fecha_de|a_más_tardar|como_muy_tarde|a_fecha_del"
+        " h=por|sobre|alrededor_de|a_lo_largo_de|a_lo_largo_del k=entre t=a|al &=y|e |=o|u o=de"
+        "|del|del_mes_de|mes_de @=calle|avenida|plaza|señor|señora|sr|sra"
+        " d=la|los|las B=pasad+o+a+os+as l=últim+o+a+os+as|anterior m=antepasad+o+a"
+        " P=este|esta|estos|estas C=próxim+o+a|proxim+o+a|próxim+os+as|siguiente|que_viene"
+        " ^=justo|inmediatamente|directamente|enseguida $=última_vez %=primera_vez G=hace"
+        " A=atrás|atras"
+        " T=por_la_mañana|por_la_tarde|por_la_noche|noche|tarde|al_mediodía|en_la_noche"
+    ),
+    named=(
+        "0=hoy|esta_mañana|esta_tarde 1=ayer|anoche"
+        " 2=anteayer|antier|antes_de_ayer|anteanoche|antes_de_anoche"
+        " -1=mañana_por_la_mañana|mañana_por_la_tarde|mañana_por_la_noche -2=pasado_mañana"
+    ),
+    next_days="1=día_siguiente -1=víspera|día_anterior",
     tonight="esta noche",
-    next_days={1: "día siguiente", -1: "víspera|día anterior"},
     recently="el otro día|la otra noche|hace poco|el otro dia|recientemente",
-    feasts={
-        "easter": "pascua|domingo de pascua|domingo de resurrección|semana santa",
-        "good_friday": "viernes santo",
-        "pentecost": "pentecostés",
-        "carnival": "carnaval|carnavales",
-        "christmas": "navidad|navidades",
-        "christmas_eve": "nochebuena",
-        "new_year": "año nuevo",
-        "new_years_eve": "nochevieja|fin de año",
-        "valentine": "san valentín|día de los enamorados",
-        "halloween": "halloween",
-        "all_saints": "todos los santos|día de los muertos|día de muertos",
-        "epiphany": "reyes magos|día de reyes|reyes",
-        "assumption": "asunción",
-        "labour_day": "día del trabajo|día del trabajador",
-    },
-    parts={
-        "early": "principios|a principios|comienzos|a comienzos|inicios|a inicios|al principio",
-        "first half": "primera mitad|primer semestre",
-        "second half": "segunda mitad|segundo semestre",
-        "mid": "mediados|a mediados|mitad",
-        "late": "finales|a finales|fines|a fines|final|al final|fin",
-    },
-    decades={
-        1950: "años 50|años cincuenta|cincuenta",
-        1960: "años 60|años sesenta",
-        1970: "años 70|años setenta",
-        1980: "años 80|años ochenta",
-        1990: "años 90|años noventa|noventa",
-    },
+    feasts=(
+        "easter=pascua|domingo_de_pascua|domingo_de_resurrección|semana_santa"
+        " good_friday=viernes_santo pentecost=pentecostés carnival=carnaval++es"
+        " christmas=navidad++es christmas_eve=nochebuena new_year=año_nuevo"
+        " new_years_eve=nochevieja|fin_de_año valentine=san_valentín|día_de_los_enamorados"
+        " halloween=halloween all_saints=todos_los_santos|día_de_los_muertos|día_de_muertos"
+        " epiphany=reyes_magos|día_de_reyes|reyes assumption=asunción"
+        " labour_day=día_del_trabajo|día_del_trabajador"
+    ),
+    parts=(
+        "early=principios|a_principios|comienzos|a_comienzos|inicios|a_inicios|al_principio"
+        " first_half=primera_mitad|primer_semestre second_half=segunda_mitad|segundo_semestre"
+        " mid=mediados|a_mediados|mitad late=finales|a_finales|fines|a_fines|final|al_final|fin"
+    ),
+    decades=(
+        "1950=años_50|años_cincuenta|cincuenta 1960=años_60|años_sesenta 1970=años_70|años_setenta"
+        " 1980=años_80|años_ochenta 1990=años_90|años_noventa|noventa"
+    ),
     counted=(
-        "euros|euro|dólares|pesos|personas|gente|pasos|metros|kilómetros|km|kg|páginas|líneas|palabras"
+        "euro+s+|dólares|pesos|personas|gente|pasos|metros|kilómetros|km|kg|páginas|líneas|palabras"
         "|días|horas|veces|puntos|calorías|archivos|clientes|usuarios|empleados|gramos|litros"
         "|unidades|pruebas|minutos|segundos|habitantes|participantes|mb|gb|kb|ms|por"
     ),
-    future="voy|vas|va|vamos|van|será|serán|habrá|haré|haremos|tendré|tendremos",
-    habits="cada|todos los|todas las|todo|todos|todas|por",
+    future="voy|vas|va|vamos|van|será++n|habrá|haré|haremos|tendr+é+emos",
+    habits="cada|todos los|todas las|todo++s|todas|por",
     common=(
-        "qué|que|cuándo|cuando|dónde|donde|quién|quien|cómo|cuál|cuáles|cuánto|hice|hicimos|pasó|el|la"
-        "|los|las|un|una|de|del|en|mi|me|mis|nos|con|por|y|es|fue|fui|fuimos|era|había|hubo|he|ha|yo"
-        "|para|al|se|lo|estuve|comí|su|tuve|sobre"
+        "qué|que|cuándo|cuando|dónde|donde|quién|quien|cómo|cuál++es|cuánto|hice|hicimos|pasó|el|la"
+        "|los|las|un|una|de|del|en|mi|me|mis|nos|con|por|y|es|fue|fui|fuimos|era|había|hubo|he|ha"
+        "|yo|para|al|se|lo|estuve|comí|su|tuve|sobre"
     ),
     shared=(
         "e|o|u|a|y|un|once|tarde|para|por|este|esta|ano|ago|feb|sep|sept|oct|nov|jun|jul|dic|ene"
-        "|antes|hace|final|fin|sobre|de|del|en|el|al|la|los|las|par de|pasado|reyes|dia|dias"
-        "|noche|mes|tras|entre|seis|cada"
+        "|antes|hace|final|fin|sobre|de|del|en|el|al|la|los|las|par de|pasado|reyes|dia|dias|noche"
+        "|mes|tras|entre|seis|cada"
     ),
     topicless=(
-        "qué|que|hice|hicimos|pasó|paso|ocurrió|sucedió|hubo|había|me|nos|mi|mis|el|la|lo|los|las|en|de"
-        "|del|a|al|un|una|y|yo|fue|era|he|hecho|ha|pasado|hacer|estuve|haciendo|cosas|cosa|todo|todas"
-        "|todos|día|días|semana|mes|año|anoté|escribí|apunté|notas|dime|muéstrame|cuéntame|durante|por"
-        "|se|ese|esa|eso|con|cuáles|qué|hacía|estaba|lista|recuerda|recuérdame|acontecimientos"
+        "paso|ocurrió|sucedió|hecho|pasado|hacer|haciendo|cosa+s+|todo|todas|todos|día|días|semana"
+        "|mes|año|anoté|escribí|apunté|notas|dime|muéstrame|cuéntame|ese|esa|eso|hacía|estaba|lista"
+        "|recuerda|recuérdame|acontecimientos"
     ),
     month_leads="esubyahgkfodBCPltq",
     year_leads="esubygkaoJ",
     weekday_leads="f",
     capital="never",
+    cardinal_days=True,
 )

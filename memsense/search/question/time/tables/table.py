@@ -1,0 +1,184 @@
+"""Table of the words by which a language names times."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from memsense.search.question.time.interval import Grain
+from memsense.search.question.time.patterns import pattern
+
+LAST_COMMON_ORDINAL = 3
+_STEPS = {"L": -1, "l": -1, "B": -1, "m": -2, "P": 0, "X": 1, "x": 1, "C": 1}
+_PARTS = r"[^\W\d_]+|\d+|-"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of time; `factor` is 2 for a fortnight, `is_many` that its plural has no number."""
+
+    name: str
+    factor: int = 1
+    is_many: bool = False
+
+    @property
+    def grain(self) -> Grain:
+        """Return the grain of a time that is counted in this unit."""
+        return "day" if self.name == "hour" else cast("Grain", self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Words of a language that name times, each with a role that is written as one letter.
+
+    Forms of a word are separated by "|", and "last+e+er" has two: "laste" and "laster". A list has
+    its items separated by blanks, with "_" for a blank inside of one; they are numbered from 1, or
+    have keys: "one two 10=ten". `roles` is that of the words that only join others, by their roles:
+
+        e "in", f "on", s "since", b "before", a "after", u "until", y "by", h "for" and the like,
+        k "between", q "from", t "to", & "and", | "or", o "of", d articles, c pronouns,
+        L "last" before its noun, l behind it, B both, P "this", X "next" before, x behind, C both,
+        m "last but one"; a number behind the letter is how many units ahead another one is,
+        ^ "right" of "right after", $ "the last time", % "the first time",
+        A "ago" behind its number, G before it, p "vor" (before, ago), Z "in (two weeks)",
+        T times of the day, ~ "about" behind a unit, _ "числа" behind the number of a day,
+        @ words before a name ("Mr", "street"), # words that only look like others.
+
+    The lexer has letters of its own: D a day, Y a year, z two years, i a decade, Q a quarter, I a
+    date, n and j dates in digits, r two days, H other numbers, and the marks "- , . &".
+
+    Attributes:
+        months: List of the months (M), weekdays (W) from Monday on, seasons (S) from spring on.
+        short_weekdays: List of their abbreviations (v), which need a capital.
+        units: List of the units (U, K a quarter, J a year): the forms of one, "/", those of several
+            that may have no number. A count multiplies the unit ("2_week" for a fortnight).
+        numbers: List of the numbers (N); `vague` of those from "least-most" (V).
+        ordinals: List of the ordinal numbers (O); 0 is the last.
+        named: List of the named days (R) by how many days ago they are; `years` of years (=).
+        tonight: Phrases for what of today lies ahead.
+        next_days: List of the words (w) for the day after (1) or before (-1) another ("lendemain").
+        recently: Phrases (E) for a day of the last two weeks.
+        feasts: List of the feasts (F) by the names in `feasts.py`.
+        parts: List of the parts (g) of a month or year by the names in `interval.py`.
+        decades: List of the decades (i) by their first year.
+        counted: Nouns before which a number is no year.
+        future: Words of a question about the future; with one of `past` they don't count.
+        habits: Words (!) before a weekday or unit that mean all of them ("every").
+        common: Ordinary words by which the language is known.
+        shared: Words that count only in a text that is known to be of this language.
+        topicless: Words of a question that asks for nothing but a time.
+        month_leads: Roles before a month that has neither day nor year; " " if it needs none. The
+            others are leads of a year, a season, a quarter and so on.
+        verbs: Names of months that are also verbs or nouns; `people` those that are first names.
+        capital: Whether months "always" or "never" have a capital; others are not read alone.
+        month_first: Whether "May 7" is written.
+        cardinal_days: Whether days have cardinal numbers: "le trois mai".
+        has_dotted_days: Whether "28.11" is a day without a word before it or a dot behind it.
+        is_rolling: Whether "in the last week" means the last seven days.
+        is_behind: Whether words like "since" and "of" stand behind their noun.
+    """
+
+    months: str = ""
+    weekdays: str
+    short_weekdays: str = ""
+    seasons: str
+    units: str
+    numbers: str = ""
+    ordinals: str = ""
+    vague: str
+    roles: str
+    named: str
+    years: str = ""
+    tonight: str
+    next_days: str = ""
+    recently: str
+    feasts: str
+    parts: str
+    decades: str = ""
+    counted: str = ""
+    future: str
+    past: str = ""
+    habits: str
+    common: str = ""
+    shared: str = ""
+    topicless: str
+    month_leads: str = " "
+    year_leads: str = ""
+    season_leads: str = "e"
+    quarter_leads: str = "esubqkyaft"
+    decade_leads: str = "esubagZ"
+    weekday_leads: str = " "
+    weekend_leads: str = "efh"
+    verbs: str = ""
+    people: str = ""
+    capital: str = ""
+    month_first: bool = False
+    cardinal_days: bool = False
+    has_dotted_days: bool = False
+    is_rolling: bool = False
+    is_behind: bool = False
+
+    def entries(self) -> Iterator[tuple[str, str, object]]:
+        """Yield each form with its role and value; of two with one form the first counts."""
+        yield from self.entries_of_times()
+        for role, items in (("N", self.numbers), ("O", self.ordinals), ("w", self.next_days)):
+            for key, form in read_list(items):
+                yield form, role, int(key)
+        for key, form in read_list(self.vague):
+            least, _, most = key.partition("-")
+            yield form, "V", (int(least), int(most))
+        for part, form in read_list(self.parts):
+            yield form, "g", part.replace("_", " ")
+        for key, form in read_list(self.roles):
+            yield form, key[0], int(key[1:]) if key[1:] else _STEPS.get(key)
+        for form in read_forms(self.habits):
+            yield form, "!", None
+
+    def entries_of_times(self) -> Iterator[tuple[str, str, object]]:
+        """Yield the forms of words of time; without one, only a number can name a time."""
+        for role, items, first, step in (
+            ("M", self.months, 1, 1),
+            ("W", self.weekdays, 0, 1),
+            ("v", self.short_weekdays, 0, 1),
+            ("S", self.seasons, 3, 3),
+        ):
+            for key, form in read_list(items):
+                yield form, role, first + step * (int(key) - 1)
+        for role, items in (("R", self.named), ("=", self.years), ("i", self.decades)):
+            for key, form in read_list(items):
+                yield form, role, int(key)
+        for role, forms in (("R", self.tonight), ("E", self.recently)):
+            for form in read_forms(forms):
+                yield form, role, None
+        for name, form in read_list(self.feasts):
+            yield form, "F", name
+        for key, form in read_list(self.ordinals):
+            # "First" and "second" are too common to show that a time is named.
+            if int(key) > LAST_COMMON_ORDINAL:
+                yield form, "O", int(key)
+        for item in self.units.split():
+            key, _, forms = item.replace("_", " ").partition("=")
+            count, _, name = key.rpartition(" ")
+            for is_many, part in enumerate(forms.split("/")):
+                role = {"quarter": "K", "year": "U" if count or is_many else "J"}.get(name, "U")
+                for form in read_forms(part):
+                    yield form, role, Unit(name, int(count or 1), bool(is_many))
+
+
+def read_list(items: str) -> Iterator[tuple[str, str]]:
+    """Yield the forms of a list with the keys of their items."""
+    for number, item in enumerate(items.split(), start=1):
+        key, _, forms = item.rpartition("=")
+        for form in read_forms(forms.replace("_", " ")):
+            yield key or str(number), form
+
+
+def read_forms(forms: str) -> Iterator[str]:
+    """Yield the forms of a word."""
+    for form in filter(None, forms.split("|")):
+        stem, *ends = form.split("+")
+        yield from (stem + end for end in ends or [""])
+
+
+def split_form(form: str) -> tuple[str, ...]:
+    """Return the words of a form, as the lexer splits them."""
+    return tuple(pattern(_PARTS).findall(form))
