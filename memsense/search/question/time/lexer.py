@@ -94,19 +94,14 @@ def read_visible(text: str) -> str:
     if not hidden:
         return text[:MOST_READ]
     pieces: list[str] = []
-    position, left = 0, MOST_READ
+    position, limit = 0, MOST_READ
     for begin, end in sorted(hidden):
-        if end <= position:
-            continue
         start = max(begin, position)
-        pieces.append(text[position : min(start, position + left)])
-        left -= start - position
-        if left <= 0:
-            return "".join(pieces)
-        pieces.append(" " * (end - start))
-        position = end
-    pieces.append(text[position : position + left])
-    return "".join(pieces)
+        if start < min(end, limit):
+            pieces += (text[position:start], " " * (end - start))
+            position = end
+            limit += end - start
+    return ("".join(pieces) + text[position:])[:limit]
 
 
 def split_tokens(text: str, known_before_hyphen: frozenset[str]) -> Iterator[Token]:

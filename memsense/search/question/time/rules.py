@@ -110,6 +110,7 @@ def _read_day(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
         is_ordinal = any(word.role == "O" or (word.role == "D" and word.value[1]) for word in parts)
         spelled = {word.role for word in parts} - {"D"}
         can_stand = sentence.table.capital == "never" or numbers == [1] or "o" in match[0]
+        can_stand = can_stand or sentence.lead(match.start()) == "f"
         if ("N" in spelled and (not sentence.table.cardinal_days or 1 in numbers)) or (
             "O" in spelled and not can_stand
         ):
