@@ -6,7 +6,8 @@
 --                                        none behind the time of asking
 --   time_wall_since, time_wall_until     the same as a wall clock, for memories whose zone is not known
 --   time_confidence                      the confidence of each stretch
---   time_share, time_depth               how many chunks a stretch finds, and all of them together
+--   time_depth, time_least, time_part    how many chunks are found: a part of the memory, within two bounds
+--   time_stretches                       among how many stretches these are shared
 --   time_alone                           whether the question asks for nothing but a time
 --   time_chunk_ids                       further chunks that take part, such as the neighbours of one
 --   time_first, time_last, time_now      the first stretch without its slices, and the time of asking, null for none
@@ -25,9 +26,10 @@ AND CASE WHEN c.occurred_zone_known THEN c.occurred_at >= asked.since AND c.occu
          ELSE c.occurred_at >= asked.wall_since AND c.occurred_at < asked.wall_until END
 
 -- name: time_within
--- The newest chunks of each stretch, in the order of the index chunks_occurred_at.
+-- The newest chunks of each stretch, in the order of the index chunks_occurred_at. In a small memory few are read: there the
+-- other routes read a large part of all, and find what is missed here.
 time_within AS MATERIALIZED (
-    SELECT c.chunk_id, c.scope_id, c.occurred_at, max(asked.confidence) AS confidence
+    SELECT c.chunk_id, c.scope_id, c.occurred_at, asked.confidence
     FROM scope
     CROSS JOIN {asked}
     CROSS JOIN LATERAL (
@@ -40,11 +42,18 @@ time_within AS MATERIALIZED (
           AND c.tsv IS NOT NULL
           AND {takes_part}
         ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
-        LIMIT %(time_share)s
+        LIMIT (SELECT share FROM time_share)
     ) AS c
-    GROUP BY c.chunk_id, c.scope_id, c.occurred_at
-    ORDER BY confidence DESC, c.occurred_at DESC, c.chunk_id DESC
-    LIMIT %(time_depth)s
+)
+
+-- name: time_share
+-- How many chunks a stretch finds.
+time_share AS MATERIALIZED (
+    SELECT ceil(
+        least(%(time_depth)s, greatest(%(time_least)s, sum(chunk_count) * %(time_part)s::float8)) / %(time_stretches)s
+    )::integer AS share
+    FROM statistics
+    WHERE granularity = 'turn'
 )
 
 -- name: time_found
@@ -61,7 +70,8 @@ time_found AS MATERIALIZED (
         WHERE c.tenant_id = %(tenant_id)s
           AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND c.chunk_id = ANY (ARRAY(
-              SELECT chunk_id FROM matched WHERE (SELECT count(*) >= %(time_share)s FROM time_within)))
+              SELECT chunk_id FROM matched
+              WHERE (SELECT count(*) FROM time_within) >= (SELECT share FROM time_share)))
           AND c.granularity = 'turn'
           AND {in_stretch}
         UNION ALL
@@ -77,7 +87,7 @@ time_found AS MATERIALIZED (
 )
 
 -- name: time
--- Ranked by meaning and words; where nothing else is asked, by confidence and time, spread evenly over all that is found.
+-- Ranked by meaning and words. Where nothing else is asked, by confidence and time, spread evenly over all that is found.
 time AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -85,27 +95,38 @@ time AS (
         NULL::bigint[] AS sessions,
         NULL::float8[] AS session_scores
     FROM (
-        SELECT chunk_id, score
-        FROM (
-            SELECT
-                f.chunk_id, f.occurred_at, f.confidence,
-                f.confidence * (1 + greatest(coalesce(e.cosine, 0), 0)
-                    + coalesce(m.score / nullif(max(m.score) OVER (), 0), 0)) / 3 AS score,
-                row_number() OVER (PARTITION BY f.confidence ORDER BY f.occurred_at, f.chunk_id) AS place,
-                count(*) OVER (PARTITION BY f.confidence) AS places
-            FROM time_found AS f
-            LEFT JOIN (
-                {cosines}
-            ) AS e ON e.chunk_id = f.chunk_id
-            LEFT JOIN matched AS m ON m.chunk_id = f.chunk_id
-        ) AS scored
-        WHERE NOT %(time_alone)s
-          OR place * %(route_limit)s / places > (place - 1) * %(route_limit)s / places
-        ORDER BY
-            CASE WHEN %(time_alone)s THEN confidence END DESC,
-            CASE WHEN %(time_alone)s THEN occurred_at END,
-            score DESC, chunk_id
-        LIMIT %(route_limit)s
+        (SELECT
+             chunk_id,
+             max(confidence) * (1 + greatest(max(cosine), 0)
+                 + coalesce(max(words) / nullif((SELECT max(score) FROM matched), 0), 0)) / 3 AS score
+         FROM (
+             -- Grouped, not joined: the planner does not know how many these are, and would compare each with each.
+             SELECT chunk_id, confidence, NULL::float8 AS cosine, NULL::float8 AS words FROM time_found
+             UNION ALL
+             SELECT chunk_id, NULL, cosine, NULL FROM (
+                 {cosines}
+             ) AS embedded
+             UNION ALL
+             SELECT chunk_id, NULL, NULL, score FROM matched
+         ) AS found
+         WHERE NOT %(time_alone)s
+         GROUP BY chunk_id
+         HAVING max(confidence) > 0
+         ORDER BY score DESC, chunk_id
+         LIMIT %(route_limit)s)
+        UNION ALL
+        (SELECT chunk_id, confidence AS score
+         FROM (
+             SELECT
+                 chunk_id, occurred_at, confidence,
+                 row_number() OVER (PARTITION BY confidence ORDER BY occurred_at, chunk_id) AS place,
+                 count(*) OVER (PARTITION BY confidence) AS places
+             FROM time_found
+             WHERE %(time_alone)s
+         ) AS spread
+         WHERE place * %(route_limit)s / places > (place - 1) * %(route_limit)s / places
+         ORDER BY confidence DESC, occurred_at, chunk_id
+         LIMIT %(route_limit)s)
     ) AS best
 )
 

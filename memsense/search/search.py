@@ -291,7 +291,8 @@ def _make_notes(prepared: PreparedSearch, state: RecallState, ranking: Ranking) 
     if recall_request.wording.required:
         texts = " and ".join(f"“{text}”" for text in recall_request.wording.required)
         notes.append(Note("words", f"only memories that hold {texts} take part"))
-    if plan.profile.weights["lexical"] and not state.lexemes:
+    is_by_time = prepared.question.is_dated_alone and "time" in recall_request.optional
+    if plan.profile.weights["lexical"] and not state.lexemes and not is_by_time:
         means = "ranked by vectors alone" if has_vector else "nothing can be found"
         notes.append(Note("words", f"the question has no searchable words: {means}"))
     # An empty answer says how near the best one came, so that a min_score can be chosen.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from memsense.search.question.asker import ask_as_user, names_of
-from memsense.search.question.names import find_names, list_named, without_spans
+from memsense.search.question.names import cut_spans, find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
@@ -55,15 +55,15 @@ _FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
 class Question:
     """A question and the result of its analysis.
 
-    `search_text` is the question without the names of its speakers: this text is embedded and
-    searched for. `named_speakers` are labels as the caller knows them, in the order of their first
-    mention; `intervals` the times that it names; `quoted` the texts in quotation marks, without the
-    marks; `identifiers` tickets, versions, file names and the like, case-folded. Only the first 16
-    intervals, 16 quotations and 64 identifiers of a question count. `is_dated_alone` says that it
-    asks for nothing but a time; `order` that it asks for what came before or after something, or
-    for the last or first time. `tense` is the time that it asks about. `asked_at` is the current
-    time when it was put, `calendar` that of the asker, by which a memory's day counts too.
-    `language` is the question's code.
+    `search_text` is the question without the names of its speakers, and without its times if it
+    asks for nothing else: this text is embedded and searched for. `named_speakers` are labels as
+    the caller knows them, in the order of their first mention; `intervals` the times that it names;
+    `quoted` the texts in quotation marks, without the marks; `identifiers` tickets, versions, file
+    names and the like, case-folded. Only the first 16 intervals, 16 quotations and 64 identifiers
+    of a question count. `is_dated_alone` says that it asks for nothing but a time; `order` that it
+    asks for what came before or after something, or for the last or first time. `tense` is the time
+    that it asks about. `asked_at` is the current time when it was put, `calendar` that of the
+    asker, by which a memory's day counts too. `language` is the question's code.
     """
 
     text: str
@@ -129,6 +129,10 @@ def analyse_question(
         own_names = [part for label in labels for part in names_of(label)]
         as_asked = ask_as_user(text, own_names)
         search_text = as_asked if as_asked != text else search_text
+    is_alone = is_dated_alone(text, intervals)
+    if is_alone:
+        # Texts are full of years and days that no question means: "2024" meets CVE-2024-31337.
+        search_text = cut_spans(text, sorted({item.span for item in intervals})) or text
     return Question(
         text=text,
         search_text=search_text,
@@ -140,7 +144,7 @@ def analyse_question(
         tense=find_tense(text) if is_of_one and not intervals else "",
         language=language,
         order=find_order(text, quotations),
-        is_dated_alone=is_dated_alone(text, intervals),
+        is_dated_alone=is_alone,
         calendar=calendar,
         asked_at=asked_at,
     )

@@ -81,12 +81,18 @@ def list_named(speakers: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return the text without the spans and without the blanks that they leave behind.
+    """Return the text without the spans, as it is if only function words would be left."""
+    rest = cut_spans(text, spans) if spans else text
+    # "Where did Ann?" would leave nothing to search for.
+    is_useful = any(
+        is_unspaced(word) or (len(word) > 1 and word.casefold() not in OPENERS)
+        for word in _WORD.findall(rest)
+    )
+    return rest if is_useful else text
 
-    Return the text unchanged if there is no span, or if only function words would be left.
-    """
-    if not spans:
-        return text
+
+def cut_spans(text: str, spans: Sequence[Span]) -> str:
+    """Return the text without the spans, in order, and without the blanks that they leave."""
     pieces: list[str] = []
     position = 0
     for start, end in [*spans, (len(text), len(text))]:
@@ -100,13 +106,7 @@ def without_spans(text: str, spans: Sequence[Span]) -> str:
                 pieces += [left] if left else []
         pieces += [right] if right else []
         position = max(position, end)
-    rest = "".join(pieces).lstrip(" ,;:").rstrip()
-    # "Where did Ann?" would leave nothing to search for.
-    is_useful = any(
-        is_unspaced(word) or (len(word) > 1 and word.casefold() not in OPENERS)
-        for word in _WORD.findall(rest)
-    )
-    return rest if is_useful else text
+    return "".join(pieces).lstrip(" ,;:").rstrip()
 
 
 # The same speakers are looked for in every search of a memory.

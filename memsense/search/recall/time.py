@@ -15,8 +15,11 @@ from memsense.search.question.time.interval import Stretch
 
 FILE = "time.sql"
 
-DEPTH = 2000
-"""Number of chunks that the intervals of a question find together."""
+DEPTH, LEAST, PART = 2000, 100, 0.1
+"""Number of chunks that the intervals of a question find: a part of the memory, but no more than
+the first and no less than the second number. To compare the meaning of more would take longer than
+the other routes do.
+"""
 
 # A cut would leave the beginning of the interval out.
 SLICES = 10
@@ -45,7 +48,6 @@ class TimeRoute:
             return None
         pieces = [piece for days in stretches for piece in _cut(days, question, slices)]
         since, until, wall_since, wall_until, confidence = zip(*pieces, strict=True)
-        shares = slices * len({days.interval for days in stretches})
         return {
             "time_since": list(since),
             "time_until": list(until),
@@ -53,8 +55,10 @@ class TimeRoute:
             "time_wall_until": list(wall_until),
             "time_confidence": list(confidence),
             "time_chunk_ids": [],
-            "time_share": max(DEPTH // shares, 1),
+            "time_stretches": slices * len({days.interval for days in stretches}),
             "time_depth": DEPTH,
+            "time_least": DEPTH if question.is_dated_alone else LEAST,
+            "time_part": PART,
             "time_alone": question.is_dated_alone,
             "time_first": since[0],
             "time_last": until[slices - 1],
@@ -66,6 +70,7 @@ class TimeRoute:
     ) -> Iterator[str]:
         """Yield its CTEs; see `OptionalRoute`."""
         stretch = {"asked": fill("time_asked", FILE), "in_stretch": fill("in_stretch", FILE)}
+        yield fill("time_share", FILE)
         yield fill("time_within", FILE, takes_part=takes_part("c.chunk_id"), **stretch)
         yield fill("time_found", FILE, takes_part=takes_part("c.chunk_id"), **stretch)
         yield fill("time", FILE, cosines=cosines("time_found"))

@@ -185,8 +185,15 @@ lexical AS (
         LIMIT %(route_limit)s
     ) AS best
 )
+time_share AS MATERIALIZED (
+    SELECT (least(
+        %(time_depth)s, greatest(%(route_limit)s, coalesce(sum(chunk_count), 0) * %(time_part)s::float8)
+    ) / %(time_stretches)s)::integer + 1 AS share
+    FROM statistics
+    WHERE granularity = 'turn'
+)
 time_within AS MATERIALIZED (
-    SELECT c.chunk_id, c.scope_id, c.occurred_at, max(asked.confidence) AS confidence
+    SELECT c.chunk_id, c.scope_id, c.occurred_at, asked.confidence
     FROM scope
     CROSS JOIN unnest(
         %(time_since)s::timestamptz[], %(time_until)s::timestamptz[],
@@ -205,11 +212,8 @@ time_within AS MATERIALIZED (
           AND c.tsv IS NOT NULL
           AND true
         ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
-        LIMIT %(time_share)s
+        LIMIT (SELECT share FROM time_share)
     ) AS c
-    GROUP BY c.chunk_id, c.scope_id, c.occurred_at
-    ORDER BY confidence DESC, c.occurred_at DESC, c.chunk_id DESC
-    LIMIT %(time_depth)s
 )
 time_found AS MATERIALIZED (
     SELECT chunk_id, scope_id, occurred_at, max(confidence) AS confidence
@@ -225,7 +229,8 @@ time_found AS MATERIALIZED (
         WHERE c.tenant_id = %(tenant_id)s
           AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND c.chunk_id = ANY (ARRAY(
-              SELECT chunk_id FROM matched WHERE (SELECT count(*) >= %(time_share)s FROM time_within)))
+              SELECT chunk_id FROM matched
+              WHERE (SELECT count(*) FROM time_within) >= (SELECT share FROM time_share)))
           AND c.granularity = 'turn'
           AND c.occurred_at >= least(asked.since, asked.wall_since)
           AND c.occurred_at < greatest(asked.until, asked.wall_until)
@@ -241,6 +246,8 @@ time_found AS MATERIALIZED (
           AND true
     ) AS found
     GROUP BY chunk_id, scope_id, occurred_at
+    ORDER BY confidence DESC, occurred_at DESC, chunk_id DESC
+    LIMIT %(time_depth)s
 )
 time AS (
     SELECT
@@ -249,33 +256,43 @@ time AS (
         NULL::bigint[] AS sessions,
         NULL::float8[] AS session_scores
     FROM (
-        SELECT chunk_id, score
-        FROM (
-            SELECT
-                f.chunk_id, f.occurred_at, f.confidence,
-                f.confidence * (1 + greatest(coalesce(e.cosine, 0), 0)
-                    + coalesce(m.score / nullif(max(m.score) OVER (), 0), 0)) / 3 AS score,
-                row_number() OVER (PARTITION BY f.confidence ORDER BY f.occurred_at, f.chunk_id) AS place,
-                count(*) OVER (PARTITION BY f.confidence) AS places
-            FROM time_found AS f
-            LEFT JOIN (
-                SELECT chunk_id, -(embedding <#> %(query_vector)s::halfvec) AS cosine
-                FROM memsense.embeddings_full
-                WHERE tenant_id = %(tenant_id)s
-                  AND scope_id = (SELECT scope_id FROM scope)
-                  AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM time_found))
-                  AND model_id = %(model_id)s
-                  AND true
-            ) AS e ON e.chunk_id = f.chunk_id
-            LEFT JOIN matched AS m ON m.chunk_id = f.chunk_id
-        ) AS scored
-        WHERE NOT %(time_alone)s
-          OR place * %(route_limit)s / places > (place - 1) * %(route_limit)s / places
-        ORDER BY
-            CASE WHEN %(time_alone)s THEN confidence END DESC,
-            CASE WHEN %(time_alone)s THEN occurred_at END,
-            score DESC, chunk_id
-        LIMIT %(route_limit)s
+        (SELECT
+             chunk_id,
+             max(confidence) * (1 + greatest(max(cosine), 0)
+                 + coalesce(max(words) / nullif((SELECT max(score) FROM matched), 0), 0)) / 3 AS score
+         FROM (
+             SELECT chunk_id, confidence, NULL::float8 AS cosine, NULL::float8 AS words FROM time_found
+             UNION ALL
+             SELECT chunk_id, NULL, cosine, NULL FROM (
+                 SELECT chunk_id, -(embedding <#> %(query_vector)s::halfvec) AS cosine
+                 FROM memsense.embeddings_full
+                 WHERE tenant_id = %(tenant_id)s
+                   AND scope_id = (SELECT scope_id FROM scope)
+                   AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM time_found))
+                   AND model_id = %(model_id)s
+                   AND true
+             ) AS embedded
+             UNION ALL
+             SELECT chunk_id, NULL, NULL, score FROM matched
+         ) AS found
+         WHERE NOT %(time_alone)s
+         GROUP BY chunk_id
+         HAVING max(confidence) > 0
+         ORDER BY score DESC, chunk_id
+         LIMIT %(route_limit)s)
+        UNION ALL
+        (SELECT chunk_id, confidence AS score
+         FROM (
+             SELECT
+                 chunk_id, occurred_at, confidence,
+                 row_number() OVER (PARTITION BY confidence ORDER BY occurred_at, chunk_id) AS place,
+                 count(*) OVER (PARTITION BY confidence) AS places
+             FROM time_found
+             WHERE %(time_alone)s
+         ) AS spread
+         WHERE place * %(route_limit)s / places > (place - 1) * %(route_limit)s / places
+         ORDER BY confidence DESC, occurred_at, chunk_id
+         LIMIT %(route_limit)s)
     ) AS best
 )
 routes AS MATERIALIZED (
