@@ -70,8 +70,9 @@ def test_a_remembered_text_is_recalled_in_every_client_mode(database_url: str, m
         with open_memory(database_url) as memory:
             [hit] = memory.search("Lisbon", user_id="ada")
         assert hit.chunk_id == chunk
-        assert told.splitlines()[2:] == [
-            f"{hit.chunk.occurred_at:%Y-%m-%d}:",
+        heading, *lines = told.splitlines()[2:]
+        assert heading.startswith(f"{hit.chunk.occurred_at:%Y-%m-%d} ({hit.chunk.occurred_at:%A}, ")
+        assert lines == [
             f"> [{chunk}] user: I moved to Lisbon.",
             "> assistant: Noted.",
             "</memsense-context>",
