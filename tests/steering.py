@@ -90,8 +90,8 @@ REAL_FORMATS = "\u200c\u200d\u200e\u200f"
 # Formats that are seen: signs above numbers, ends of verses, and joiners of hieroglyphs.
 SEEN_FORMATS = (
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    + "".join(map(chr, range(0x13430, 0x13440)))
 )
-SEEN_FORMATS += "".join(map(chr, range(0x13430, 0x13440)))
 
 
 def find_steering(text: str) -> list[str]:
