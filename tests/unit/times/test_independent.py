@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from time_readings import NOW, find
 
+from memsense.search.question.quotations import find_quotations
 from memsense.search.question.time.engine import find_intervals
+from memsense.search.question.time.order import find_order
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -38,3 +40,13 @@ def test_hardly_a_text_that_only_resembles_a_time_is_read_as_one() -> None:
     ]
     counts = Counter(language for language, _ in false)
     assert all(count <= 1 for count in counts.values()), false
+
+
+def test_an_order_in_time_is_seldom_missed_and_never_mistaken() -> None:
+    right: Counter[str] = Counter()
+    for case in read("order_questions.jsonl"):
+        text = str(case["text"])
+        order = find_order(text, list(find_quotations(text)))
+        assert order is None or order.kind == case["kind"], text
+        right[str(case["language"])] += (order.kind if order else "none") == case["kind"]
+    assert all(count >= 8 for count in right.values()), right
