@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memsense.errors import ConfigurationError, NotFoundError
 from memsense.search.profiles import ALL_ALIKE, ROUTES, TOKEN_WEIGHTS, VECTOR_ROUTES, Profile
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.text.nearest import did_you_mean
 
 # Plain rankings: one list as it is, or two fused ------------------------------------------------
@@ -118,14 +119,15 @@ def ablations(profile: Profile, parts: Sequence[str] | None = None) -> list[Prof
 
     Returns:
         One profile for each part. Parts that the profile doesn't use, and parts without which no
-        route remains, are skipped.
+        route remains that every search reads, are skipped.
     """
     own = profile.as_dict() | {"name": ""}
     variants = [without(profile, part) for part in parts or PARTS]
     return [
         variant
         for variant in variants
-        if variant.as_dict() | {"name": ""} != own and any(variant.weights.values())
+        if variant.as_dict() | {"name": ""} != own
+        and any(weight for route, weight in variant.weights.items() if route not in OPTIONAL_ROUTES)
     ]
 
 

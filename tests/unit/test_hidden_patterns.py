@@ -20,13 +20,15 @@ MAKERS = frozenset(
         "ingest.mapping.format_map",
         "draft.facets.rules",
         "draft.facets.tagger",
+        "search.question.time.alone",
+        "search.question.time.patterns",
         "text.lexemes",
     )
 )
 """Modules whose function compiles what the module, the rules, or a format's file give it.
 
-The pattern of units in `text.lexemes` takes too long to compile at import; tests/timing/
-test_linear_time.py attacks the function that uses it.
+The patterns of `text.lexemes` and of times take too long to compile at import; tests/timing/
+test_linear_time.py attacks the functions that use them.
 """
 
 

@@ -83,13 +83,13 @@ VERB: Edits = {
     ],
     "memsense/mcp/tools.py": [
         (
-            "    @pass_errors_on\n    async def restore(",
-            "    @pass_errors_on\n"
+            "    @pass_texts_on\n    async def restore(",
+            "    @pass_texts_on\n"
             "    async def pin(self, request: Request, *, chunk_id: ChunkId) -> float:\n"
             '        """Pin a memory."""\n'
             '        access = (await self._find(request)).require("write")\n'
             "        return await access.memory.pin(chunk_id)\n\n"
-            "    @pass_errors_on\n    async def restore(",
+            "    @pass_texts_on\n    async def restore(",
         ),
         (
             '        _make_tool(tools.restore, "Restore", repeatable=True),\n',

@@ -216,7 +216,8 @@ def _read_orders(first: int, second: int, year: int, is_dotted: bool) -> list[Nu
 
 def _read_iso(digits: str) -> tuple[str, Any]:
     """Return the day 2023-05-07 or the month 2023-05."""
-    year, month, *day = map(int, re.split("[-/.]", digits.partition("T")[0]))
+    day_digits = digits.partition("T")[0].replace("/", "-").replace(".", "-")
+    year, month, *day = map(int, day_digits.split("-"))
     if not day:
         return "I", (NumericDate(month_days(year, month), "month", "year-month"),)
     if day[0] > month_days(year, month)[1].day:
