@@ -123,9 +123,9 @@ def test_a_question_for_a_day_alone_gets_its_memories_in_order(known: MemSense) 
     assert "\n2026-05-04 (Monday, 6 months ago), nearest:\n" in prompt
     assert "cherries" not in prompt
     # In UTC the hens were fed on the same day, and the scythe was sharpened then, too.
-    options["timezone"] = "UTC"
-    in_utc = known.context("What did I do on 3 May 2026?", **options)
-    of_day = [line.text for line in in_utc.lines if line.chance == 1]
+    in_utc: dict[str, Any] = {**options, "timezone": "UTC"}
+    lines = known.context("What did I do on 3 May 2026?", **in_utc).lines
+    of_day = [line.text for line in lines if line.chance == 1]
     assert of_day == ["Fed the hens.", "Sharpened the scythe."]
     # A small prompt holds the first ones of the day, and its ages.
     small = known.context(
