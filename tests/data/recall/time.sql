@@ -186,9 +186,9 @@ lexical AS (
     ) AS best
 )
 time_share AS MATERIALIZED (
-    SELECT (least(
-        %(time_depth)s, greatest(%(route_limit)s, coalesce(sum(chunk_count), 0) * %(time_part)s::float8)
-    ) / %(time_stretches)s)::integer + 1 AS share
+    SELECT ceil(
+        least(%(time_depth)s, greatest(%(time_least)s, sum(chunk_count) * %(time_part)s::float8)) / %(time_stretches)s
+    )::integer AS share
     FROM statistics
     WHERE granularity = 'turn'
 )
@@ -246,8 +246,6 @@ time_found AS MATERIALIZED (
           AND true
     ) AS found
     GROUP BY chunk_id, scope_id, occurred_at
-    ORDER BY confidence DESC, occurred_at DESC, chunk_id DESC
-    LIMIT %(time_depth)s
 )
 time AS (
     SELECT

@@ -327,8 +327,6 @@ time_found AS MATERIALIZED (
           AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
     ) AS found
     GROUP BY chunk_id, scope_id, occurred_at
-    ORDER BY confidence DESC, occurred_at DESC, chunk_id DESC
-    LIMIT %(time_depth)s
 )
 time AS (
     SELECT
