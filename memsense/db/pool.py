@@ -214,7 +214,7 @@ class Pool:
 
     @property
     def address(self) -> str:
-        """Where connections are opened now."""
+        """Return the address at which connections are opened now."""
         return self._connections.address
 
     @property

@@ -256,7 +256,7 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
 
 def examine_erasures(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine erasures: those older than the setting `purge_days` that are not purged."""
-    if citus.is_installed(connection):  # where no command purges them, and no receipt says so
+    if citus.is_installed(connection):  # where no command purges them
         return
     values = {"seconds": 86400 * expected.purge_days}
     for place in fetch_all(connection, "count_unpurged", values, FILE, of=Named):

@@ -12,8 +12,12 @@ from servers import TestServer
 from traced import fill
 
 from memsense import MemSense, load_settings
+from memsense.db.migrate import seal
+from memsense.db.partitions import partition
+from memsense.doctor import server as doctor_server
 from memsense.doctor.checkup import check_up
 from memsense.doctor.findings import Finding
+from memsense.doctor.server import examine_prepared
 
 SAMPLE = Path(__file__).parents[2] / "memsense" / "data" / "sample_conversation.jsonl"
 FIND_TURN = """
@@ -261,3 +265,43 @@ def test_repair_mends_what_it_says(server: TestServer, filled: str) -> None:
         with MemSense.open(url, embedder=HashingEmbedder()) as memory:
             memory.jobs.run()
         assert [it for it in examine(url, deep=True) if it.severity != "info"] == []
+
+
+@pytest.mark.one_server("tenants of a cluster can't be sealed")
+def test_what_commands_make_and_what_an_operator_adds_is_no_fault(
+    server: TestServer, filled: str
+) -> None:
+    with server.new_database(filled) as url:
+        partition(url)
+        with MemSense.open(
+            url, embedder=HashingEmbedder(), settings=load_settings(index_threshold=1)
+        ) as memory:
+            assert memory.indexes.optimise()
+        assert [it for it in examine(url) if it.check == "objects"] == []
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE memsense.mine (note text)")
+            connection.execute("GRANT SELECT ON memsense.mine TO memsense_app")
+            connection.execute("CREATE INDEX mine_too ON memsense.chunks (project)")
+        seal(url, "0123456789abcdef" * 2)
+        findings = [it for it in examine(url) if it.check == "objects"]
+        assert [(it.severity, it.text) for it in findings] == [
+            ("info", "index chunks mine_too is none of memsense's"),
+            ("info", "table mine is none of memsense's"),
+        ]
+
+
+def test_a_forgotten_prepared_transaction_is_found(
+    server: TestServer, filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server.new_database(filled) as url, psycopg.connect(url, autocommit=True) as connection:
+        if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
+            pytest.skip("the server has no prepared transactions")
+        connection.execute("BEGIN")
+        connection.execute("PREPARE TRANSACTION 'forgotten'")
+        try:
+            assert list(examine_prepared(connection)) == []
+            monkeypatch.setattr(doctor_server, "LONGEST_PREPARED", 0)
+            [finding] = examine_prepared(connection)
+            assert "'forgotten'" in finding.text
+        finally:
+            connection.execute("ROLLBACK PREPARED 'forgotten'")

@@ -184,8 +184,8 @@ def test_a_worker_of_the_owner_purges_old_erasures(module_database_url: str) -> 
 
         def is_purged() -> bool:
             # Each worker looks at most once a minute.
-            Worker(memory._context).run()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            memory.jobs.retry(dead=True)
+            Worker(memory._context).run()  # pyright: ignore[reportPrivateUsage]
+            memory.jobs.retry()
             return memory.erasures.get(receipt.erasure_id).purged_at is not None
 
         wait_until(is_purged, "a purge by a worker")
