@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -65,7 +66,10 @@ def write(layer: str, found: Objects) -> None:
         for (kind, item), definition in layers[name].items():
             kinds = grouped.setdefault(name, {}).setdefault(kind, {})
             kinds.setdefault(definition, []).append(item)
-    MANIFEST.write_text(json.dumps(grouped, indent=0) + "\n", encoding="utf-8")
+    # A line for each definition: all on one, a change would be hard to see.
+    text = re.sub(r"\n {4,}(?=\")", " ", json.dumps(grouped, indent=1))
+    text = re.sub(r"\n {3}\](,?)", r"]\1", text).replace(": [ ", ": [")
+    MANIFEST.write_text(f"{text}\n", encoding="utf-8")
     read_manifest.cache_clear()
 
 
