@@ -58,7 +58,7 @@ demo: setup  ## ingest the sample log, ask three questions and explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-generated docs generate format
+.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-generated docs generate manifest format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
 test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, no clocks, no other program
@@ -153,6 +153,10 @@ lint-generated: setup-dev
 
 generate: setup-dev  ## write what is made from the public signatures: docstrings, types of the views, options
 	$(BIN)/python tools/generate.py
+
+manifest: setup-dev  ## write memsense/db/manifest.json, on PostgreSQL 18 and, if MEMSENSE_TEST_CITUS_URL is set, Citus
+	env -u MEMSENSE_TEST_CITUS_URL MEMSENSE_REWRITE=1 $(BIN)/pytest tests/sql/test_manifest.py
+	test -z "$$MEMSENSE_TEST_CITUS_URL" || MEMSENSE_REWRITE=1 $(BIN)/pytest tests/sql/test_manifest.py
 
 # Strict: a link to a page or heading that is not there fails.
 docs: $(VENV)/.installed-docs  ## write the reference and build the site into build/site

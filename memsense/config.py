@@ -217,6 +217,12 @@ class Settings(BaseModel):
     trace_days: float = Field(
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
     )
+    purge_days: float = Field(
+        default=30.0,
+        ge=0,
+        description="age at which the doctor, and a worker who owns the tables, look after erasures"
+        " that are not purged",
+    )
     metering: bool = Field(
         default=False,
         description="count calls by tenant, namespace, user, verb and day (memsense tenant usage)",

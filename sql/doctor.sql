@@ -21,6 +21,13 @@ SELECT
     nullif(current_setting('shared_memory_size_in_huge_pages', true)::integer, -1) AS huge_pages_needed,
     current_setting('autovacuum') AS autovacuum;
 
+-- name: list_prepared
+-- Transactions that were prepared for longer than `seconds`: they hold their locks, and VACUUM removes nothing newer.
+SELECT gid, prepared AT TIME ZONE 'UTC' AS prepared_at
+FROM pg_prepared_xacts
+WHERE database = current_database() AND prepared <= now() - make_interval(secs => %(seconds)s)
+ORDER BY prepared;
+
 -- name: are_words_indexed
 -- Whether this transaction has scanned the text index: EXPLAIN shows nothing of what functions do.
 SELECT pg_stat_get_xact_numscans('memsense.chunks_scope_lexemes'::regclass) > 0;
@@ -103,18 +110,20 @@ ORDER BY c.relname;
 SELECT index_name, table_name, is_usable, method, coalesce(predicate, '') AS predicate FROM memsense.index_health;
 
 -- name: list_indexed
-SELECT s.scope_id, s.user_id, n.model_id
+SELECT t.name AS tenant, n.name AS namespace, s.scope_id, s.user_id, n.model_id
 FROM memsense.scopes AS s
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = s.tenant_id
 WHERE s.indexed
 ORDER BY s.scope_id;
 
 -- name: list_large_unindexed
 -- Only for namespaces with a model: without one there are no vectors. Summed before anything is joined: Citus
 -- sums no column of a join in HAVING.
-SELECT s.user_id, m.dimension, t.chunks
+SELECT o.name AS tenant, n.name AS namespace, s.user_id, m.dimension, t.chunks
 FROM memsense.scopes AS s
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS o ON o.tenant_id = s.tenant_id
 JOIN memsense.models AS m ON m.model_id = n.model_id
 JOIN (
     SELECT tenant_id, scope_id, sum(chunk_count)::bigint AS chunks
@@ -126,7 +135,12 @@ ORDER BY t.chunks DESC;
 
 -- name: list_old_kind
 -- Memories whose HNSW indexes an earlier version built; those take every vector in at once.
-SELECT user_id FROM memsense.scopes WHERE indexed AND NOT keeps_fresh ORDER BY scope_id;
+SELECT t.name AS tenant, n.name AS namespace, s.user_id
+FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = s.tenant_id
+WHERE s.indexed AND NOT s.keeps_fresh
+ORDER BY s.scope_id;
 
 -- name: list_unsettled
 -- Memories with many vectors that wait to be added to the HNSW indexes, while no worker does it.
@@ -144,18 +158,28 @@ WHERE j.kind = 'settle' AND j.dead_at IS NULL AND greatest(j.run_at, j.leased_un
   AND s.keeps_fresh AND f.chunks >= %(least)s
 ORDER BY f.chunks DESC, s.scope_id;
 
--- name: count_pending
--- Chunks that lack a vector and have no job that will make it.
-SELECT
-    tenant, namespace, model, is_current, route, count(*) AS chunks,
-    (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
+-- name: unpromised
+-- Vectors that chunks lack and no job will make.
 FROM memsense.pending_embeddings AS p
 WHERE NOT EXISTS (
     SELECT FROM memsense.jobs AS j
     WHERE j.tenant_id = p.tenant_id AND j.scope_id = p.scope_id AND j.kind IN ('embed', 'fill')
       AND coalesce(j.chunk_id, p.chunk_id) = p.chunk_id AND coalesce(j.model_id, p.model_id) = p.model_id)
+
+-- name: count_pending
+SELECT
+    tenant, namespace, model, is_current, route, count(*) AS chunks,
+    (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
+{unpromised}
 GROUP BY tenant, namespace, model, is_current, route
 ORDER BY tenant, namespace, is_current DESC, model, route;
+
+-- name: list_pending
+SELECT tenant_id, scope_id, model_id, array_agg(DISTINCT chunk_id) AS chunk_ids
+{unpromised}
+  AND is_current
+GROUP BY tenant_id, scope_id, model_id
+ORDER BY tenant_id, scope_id, model_id;
 
 -- name: count_all_jobs
 -- By namespace and kind: dead jobs, and jobs that no worker has taken for a minute.
@@ -214,18 +238,35 @@ JOIN memsense.tenants AS t ON t.tenant_id = s.tenant_id
 ORDER BY t.name, n.name, s.scope_id;
 
 -- name: count_retired_vectors
--- Vectors and index entries of chunks that are no longer active: recall would still find them.
+-- By namespace: vectors and index entries of chunks that are no longer active, which recall would still find, and
+-- active chunks without index entries. Summed before anything is joined, for Citus.
 SELECT
-    (SELECT count(*)
-     FROM memsense.embeddings AS e
-     JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
-     WHERE c.status <> 'active')
-    + (SELECT count(*)
-       FROM memsense.token_vectors AS t
-       JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
-       WHERE c.status <> 'active') AS vectors,
-    (SELECT count(*) FROM memsense.chunks WHERE status <> 'active' AND tsv IS NOT NULL) AS entries,
-    (SELECT count(*) FROM memsense.chunks WHERE status = 'active' AND tsv IS NULL) AS unindexed;
+    t.name AS tenant, n.name AS namespace, sum(left_over.vectors)::bigint AS vectors,
+    sum(left_over.entries)::bigint AS entries, sum(left_over.unindexed)::bigint AS unindexed
+FROM (
+    SELECT tenant_id, scope_id, count(*) AS vectors, 0 AS entries, 0 AS unindexed
+    FROM memsense.embeddings AS e
+    JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
+    WHERE c.status <> 'active'
+    GROUP BY tenant_id, scope_id
+    UNION ALL
+    SELECT tenant_id, scope_id, count(*), 0, 0
+    FROM memsense.token_vectors AS v
+    JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
+    WHERE c.status <> 'active'
+    GROUP BY tenant_id, scope_id
+    UNION ALL
+    SELECT
+        tenant_id, scope_id, 0, count(*) FILTER (WHERE status <> 'active'), count(*) FILTER (WHERE status = 'active')
+    FROM memsense.chunks
+    WHERE (status = 'active') = (tsv IS NULL)
+    GROUP BY tenant_id, scope_id
+) AS left_over
+JOIN memsense.scopes AS s ON s.tenant_id = left_over.tenant_id AND s.scope_id = left_over.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = s.tenant_id
+GROUP BY t.name, n.name
+ORDER BY t.name, n.name;
 
 -- name: find_drift
 -- Scopes whose maintained statistics differ from a recount.
@@ -279,12 +320,14 @@ wrong_languages AS (
     GROUP BY tenant_id, scope_id
 )
 SELECT
-    tenant_id, scope_id, s.user_id, coalesce(wrong_lexemes.lexemes, 0) AS lexemes,
+    tenant_id, scope_id, t.name AS tenant, n.name AS namespace, s.user_id, coalesce(wrong_lexemes.lexemes, 0) AS lexemes,
     coalesce(wrong_counts.counts, 0) + coalesce(wrong_languages.languages, 0) AS counts
 FROM wrong_lexemes
 FULL JOIN wrong_counts USING (tenant_id, scope_id)
 FULL JOIN wrong_languages USING (tenant_id, scope_id)
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+JOIN memsense.tenants AS t USING (tenant_id)
 ORDER BY tenant_id, scope_id;
 
 -- name: list_namespaces
@@ -326,6 +369,87 @@ WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.st
 ORDER BY c.chunk_id DESC
 LIMIT %(limit)s;
 
+-- name: sample_exchanges
+-- The newest active chunks of a namespace before a chunk, each with what must fit to it: `whole_*` of all parts of its
+-- exchange, the ledger's rows, events, entities and vectors. `is_whole`: all parts were cut from one text.
+-- `has_history`: its events were not removed by age.
+SELECT
+    c.scope_id, c.chunk_id, c.session_id, c.granularity, c.ordinal, c.part, c.content_hash, c.source, c.message_ids,
+    c.recorded_at, c.user_speaker, c.assistant_speaker, newest.user_id, newest.speakers,
+    substr(c.user_text, c.opening_length + 1) AS user_text, c.assistant_text,
+    whole.user_text AS whole_user, whole.assistant_text AS whole_assistant, whole.first_hash,
+    whole.least = whole.parts AND whole.most = whole.parts AS is_whole,
+    newest.past_since IS NULL OR c.recorded_at > newest.past_since AS has_history,
+    ARRAY(SELECT e.kind FROM memsense.events AS e
+          WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id) AS events,
+    (SELECT k.entities FROM memsense.chunk_entities AS k
+     WHERE k.tenant_id = %(tenant_id)s AND k.scope_id = c.scope_id AND k.chunk_id = c.chunk_id) AS entities,
+    ARRAY(SELECT o.key
+          FROM memsense.mentions AS m
+          JOIN memsense.entities AS o
+            ON o.tenant_id = %(tenant_id)s AND o.scope_id = m.scope_id AND o.entity_id = m.entity_id
+          WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = c.scope_id AND m.chunk_id = c.chunk_id) AS mentioned,
+    EXISTS (SELECT FROM memsense.embeddings AS e
+            WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
+              AND abs(l2_norm(e.embedding) - 1) > %(tolerance)s) AS is_unscaled,
+    EXISTS (SELECT FROM memsense.embeddings_user AS e
+            WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
+              AND e.granularity = 'turn' AND e.previous_chunk_id IS DISTINCT FROM previous.chunk_id) AS is_misled,
+    ARRAY(SELECT jsonb_build_array(m.format, m.message_key, m.content_hash)
+          FROM memsense.ingested_messages AS m
+          WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = c.scope_id AND m.session_id = c.session_id
+            AND m.ordinal = c.ordinal) AS ledger
+FROM (
+    SELECT k.scope_id, k.chunk_id, s.user_id, s.speakers, n.past_since
+    FROM memsense.scopes AS s
+    JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+    JOIN memsense.chunks AS k ON k.tenant_id = %(tenant_id)s AND k.scope_id = s.scope_id AND k.status = 'active'
+    WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
+      AND (%(before)s::bigint IS NULL OR k.chunk_id < %(before)s)
+    ORDER BY k.chunk_id DESC
+    LIMIT %(limit)s
+) AS newest
+JOIN memsense.chunks AS c
+  ON c.tenant_id = %(tenant_id)s AND c.scope_id = newest.scope_id AND c.chunk_id = newest.chunk_id
+CROSS JOIN LATERAL (
+    SELECT
+        string_agg(substr(p.user_text, p.opening_length + 1), '' ORDER BY p.part) AS user_text,
+        string_agg(p.assistant_text, '' ORDER BY p.part) AS assistant_text,
+        min(CASE WHEN p.part = 0 THEN p.content_hash END) AS first_hash,
+        count(*) AS parts, min(p.part_count) AS least, max(p.part_count) AS most
+    FROM memsense.chunks AS p
+    WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = c.scope_id AND p.session_id = c.session_id
+      AND p.granularity = c.granularity AND p.ordinal = c.ordinal AND p.status = 'active'
+) AS whole
+LEFT JOIN LATERAL (
+    SELECT p.chunk_id
+    FROM memsense.chunks AS p
+    WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = c.scope_id AND p.session_id = c.session_id
+      AND p.granularity = 'turn' AND (p.ordinal, p.part) < (c.ordinal, c.part) AND p.status = 'active'
+    ORDER BY p.ordinal DESC, p.part DESC
+    LIMIT 1
+) AS previous ON true
+ORDER BY c.chunk_id DESC;
+
+-- name: count_orphans
+-- Ledger rows of exchanges that are stored no more: right after an expiry, which leaves them to keep a log's exchange
+-- away.
+SELECT t.name AS tenant, n.name AS namespace, count(*) AS messages
+FROM memsense.ingested_messages AS m
+JOIN memsense.scopes AS s ON s.tenant_id = m.tenant_id AND s.scope_id = m.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = m.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = m.tenant_id
+WHERE NOT EXISTS (
+          SELECT FROM memsense.chunks AS c
+          WHERE c.tenant_id = m.tenant_id AND c.scope_id = m.scope_id AND c.session_id = m.session_id
+            AND c.granularity = 'turn' AND c.ordinal = m.ordinal)
+  AND NOT EXISTS (
+          SELECT FROM memsense.chunks AS c
+          WHERE c.tenant_id = m.tenant_id AND c.scope_id = m.scope_id AND c.session_id = m.session_id
+            AND c.granularity = 'session' AND m.ordinal BETWEEN c.ordinal AND c.last_ordinal)
+GROUP BY t.name, n.name
+ORDER BY t.name, n.name;
+
 -- name: list_former
 -- Memories with index entries of an earlier version, and whether a job will make these again.
 SELECT
@@ -363,6 +487,16 @@ JOIN memsense.embeddings_full AS e
 ORDER BY k.chunk_count DESC, s.tenant_id, s.scope_id, (c.user_text = ''), c.chunk_id
 LIMIT 1;
 
+-- name: count_unpurged
+-- Erasures that are older than `seconds` and not purged.
+SELECT t.name AS tenant, n.name AS namespace, count(*) AS erasures, min(e.erased_at) AT TIME ZONE 'UTC' AS oldest_at
+FROM memsense.erasures AS e
+JOIN memsense.namespaces AS n ON n.tenant_id = e.tenant_id AND n.namespace_id = e.namespace_id
+JOIN memsense.tenants AS t ON t.tenant_id = e.tenant_id
+WHERE e.purged_at IS NULL AND e.erased_at < now() - make_interval(secs => %(seconds)s)
+GROUP BY t.name, n.name
+ORDER BY t.name, n.name;
+
 -- name: count_old_traces
 SELECT count(*) AS traces, count(*) FILTER (WHERE recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s)) AS old
 FROM memsense.traces;
@@ -394,6 +528,22 @@ WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = ANY (%(scope_ids)s::integer[]
 UPDATE memsense.chunks
 SET tsv = NULL, user_length = 0, assistant_length = 0, tag_length = 0, context_length = 0
 WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status <> 'active' AND tsv IS NOT NULL;
+
+-- name: drop_unscaled
+-- Vectors that are not of unit length.
+DELETE FROM memsense.embeddings AS e
+WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = ANY (%(chunk_ids)s::bigint[])
+  AND abs(l2_norm(e.embedding) - 1) > %(tolerance)s;
+
+-- name: correct_hash
+-- Unless another chunk has the same content: then both stay as they are.
+UPDATE memsense.chunks AS c
+SET content_hash = %(content_hash)s
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = %(chunk_id)s
+  AND NOT EXISTS (
+      SELECT FROM memsense.chunks AS o
+      WHERE o.tenant_id = %(tenant_id)s AND o.scope_id = %(scope_id)s AND o.content_hash = %(content_hash)s
+        AND o.dedup_window = c.dedup_window AND o.part = 0 AND o.status <> 'deleted');
 
 -- name: list_sizes
 SELECT

@@ -86,6 +86,13 @@ USING lost
 WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s
   AND e.entity_id = lost.entity_id AND e.mention_count <= lost.mention_count;
 
+-- name: list_read
+-- The active chunks of a memory whose entities are known.
+SELECT c.chunk_id
+FROM memsense.chunks AS c
+JOIN memsense.chunk_entities AS k ON k.tenant_id = %(tenant_id)s AND k.scope_id = c.scope_id AND k.chunk_id = c.chunk_id
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.status = 'active';
+
 -- name: clear_mentions
 DELETE FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s;
 

@@ -41,6 +41,18 @@ ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id)
 DO UPDATE SET run_at = EXCLUDED.run_at, attempts = 0, dead_at = NULL, last_error = NULL, errors = '[]'
 WHERE jobs.dead_at IS NOT NULL;
 
+-- name: has_unpurged
+-- Whether words of an erasure that is older than `seconds` may still be in the server's files.
+SELECT EXISTS (
+    SELECT FROM memsense.erasures
+    WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND purged_at IS NULL
+      AND erased_at < now() - make_interval(secs => %(seconds)s));
+
+-- name: enqueue_purging
+INSERT INTO memsense.jobs (tenant_id, namespace_id, kind)
+VALUES (%(tenant_id)s, %(namespace_id)s, %(kind)s)
+ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id) DO NOTHING;
+
 -- name: delete_jobs_of_chunks
 DELETE FROM memsense.jobs
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);

@@ -23,6 +23,15 @@ SELECT
      LIMIT 1) AS horizon,
     (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super;
 
+-- name: may_purge
+-- A row if the user who is connected, in whatever role, owns the tables and sees all tenants, on a single server.
+SELECT true
+FROM pg_class AS c
+JOIN pg_roles AS u ON u.rolname = session_user
+WHERE c.oid = 'memsense.tenants'::regclass AND to_regclass('pg_dist_local_group') IS NULL
+  AND pg_has_role(u.oid, c.relowner, 'USAGE')
+  AND (u.rolsuper OR u.rolbypassrls OR NOT c.relforcerowsecurity);
+
 -- name: list_texts
 -- The tables with words of users, the largest last. Those of vectors alone are left out: they hold no word.
 SELECT format('%%I.%%I', n.nspname, c.relname) AS name, pg_total_relation_size(c.oid) AS bytes

@@ -496,8 +496,12 @@ def doctor(
     repair: Annotated[
         bool,
         typer.Option(
-            "--repair", help="Recount the statistics, and delete what retired chunks have left."
+            "--repair", help="Recount the statistics, and mend what does not fit to the exchanges."
         ),
+    ] = False,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Examine all exchanges, not the newest 50 of each namespace."),
     ] = False,
     output: Output = "table",
 ) -> None:
@@ -514,7 +518,7 @@ def doctor(
     # Imported here, because `init` and `db` need no embedder, which the check-up imports.
     checkup = import_module("memsense.doctor.checkup")
     with target.database() as url:
-        report = checkup.check_up(url, settings=settings, repair=repair)
+        report = checkup.check_up(url, settings=settings, repair=repair, deep=deep)
     if output != "table":
         fields = report.as_dict()
         print_data(output, fields, fields["findings"])

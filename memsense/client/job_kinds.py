@@ -11,8 +11,10 @@ from itertools import groupby
 
 from memsense.client.context import Context
 from memsense.client.updating import as_session
+from memsense.db import purge as purging
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.db.rows import find_value
 from memsense.draft.vectors import BatchVectors
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import (
@@ -32,6 +34,7 @@ from memsense.store.jobs import (
     EXPIRE,
     FILL,
     INDEX,
+    PURGE,
     RECUT,
     RELEX,
     SETTLE,
@@ -415,6 +418,28 @@ def index_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
     return outcome
 
 
+# Words of erased memories ------------------------------------------------------------------------
+
+
+def purge_files(context: Context, jobs: Sequence[LeasedJob], lease: Lease) -> Outcome:
+    """Remove the words of erased memories from the files of indexes, if the user may do that.
+
+    A purge that a user of fewer rights leased is left to the next worker that looks for one.
+    """
+    outcome = Outcome()
+    for job in jobs:
+        if run_read(context.pool, lambda it: find_value(it, "may_purge", file=purging.FILE)):
+            waiting = purging.purge(context.pool.address).waiting
+            if waiting:
+                outcome.failed[job.job_id] = (
+                    f"a transaction from before {waiting} erasures is still open"
+                )
+                continue
+        run_transaction(context.pool, partial(finish_jobs, lease=lease, job_ids=[job.job_id]))
+        outcome.done += 1
+    return outcome
+
+
 KINDS: Mapping[str, JobKind] = {
     kind.name: kind
     for kind in (
@@ -445,6 +470,10 @@ KINDS: Mapping[str, JobKind] = {
             name=INDEX, batch=1, run=index_memories,
             waiting="large memories are searched and written to with the indexes that they have"
             " now",
+        ),
+        JobKind(
+            name=PURGE, batch=1, run=purge_files,
+            waiting="words of erased memories are still in the server's files",
         ),
     )
 }  # fmt: skip

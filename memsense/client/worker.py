@@ -30,8 +30,8 @@ LONGEST_DELAY = 300.0
 POLL_SECONDS = 5.0
 """Seconds between two looks of a worker that has nothing to do."""
 
-INDEXING_SECONDS = 60.0
-"""Seconds between two looks for memories that have grown large enough for an index."""
+UPKEEP_SECONDS = 60.0
+"""Seconds between two looks for large memories without an index, and for erasures to purge."""
 
 _RENEWALS = 3
 """Renewals of a lease within its time, so that one lost renewal does not lose the lease."""
@@ -70,7 +70,7 @@ class Worker:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._indexing_checked_at: float | None = None
+        self._checked_at: float | None = None
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
     def run(self, stop: threading.Event | None = None, limit: int | None = None) -> JobsDone:
@@ -111,7 +111,7 @@ class Worker:
         if namespace is None:
             return False
         lease = Lease(namespace=namespace, owner=self._owner, seconds=context.settings.job_lease)
-        self._enqueue_indexing(namespace)
+        self._enqueue_upkeep(namespace)
         for kind in KINDS.values():
             size = kind.batch if limit is None else min(kind.batch, limit)
             claim = partial(table.claim_jobs, lease=lease, kind=kind.name, limit=size)
@@ -121,14 +121,20 @@ class Worker:
                 return True
         return False
 
-    def _enqueue_indexing(self, namespace: Namespace) -> None:
-        """Add jobs for memories whose size asks for an index, if the setting auto_index is on."""
+    def _enqueue_upkeep(self, namespace: Namespace) -> None:
+        """Add jobs for memories whose size asks for an index, and for erasures to purge.
+
+        The former only if the setting auto_index is on.
+        """
         settings, now = self._context.settings, time.monotonic()
-        checked_at = self._indexing_checked_at
-        is_recent = checked_at is not None and now - checked_at < INDEXING_SECONDS
-        if is_recent or not settings.auto_index:
+        checked_at = self._checked_at
+        is_recent = checked_at is not None and now - checked_at < UPKEEP_SECONDS
+        if is_recent:
             return
-        self._indexing_checked_at = now
+        self._checked_at = now
+        self._write(lambda it: table.enqueue_purging(it, namespace, settings.purge_days))
+        if not settings.auto_index:
+            return
         threshold, most = settings.index_threshold, settings.index_users
         misfits = run_read(
             self._context.pool, lambda it: list_misfits(it, namespace, threshold, most)

@@ -213,6 +213,11 @@ class Pool:
         self.close()
 
     @property
+    def address(self) -> str:
+        """Return the address at which connections are opened now."""
+        return self._connections.address
+
+    @property
     def tenant_id(self) -> int | None:
         """The number of the pool's tenant, None until it is known to be stored."""
         return self._session.tenant_id

@@ -9,6 +9,7 @@ from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all
 from memsense.doctor.contents import (
     examine_drift,
+    examine_erasures,
     examine_jobs,
     examine_languages,
     examine_models,
@@ -19,8 +20,10 @@ from memsense.doctor.contents import (
     examine_traces,
     examine_vectors,
 )
+from memsense.doctor.exchanges import examine_exchanges
 from memsense.doctor.findings import FILE, Expected, Finding, Report, make_report
 from memsense.doctor.indexes import examine_indexes, examine_large
+from memsense.doctor.objects import examine_objects
 from memsense.doctor.sizes import examine_analysis, examine_buffers, examine_huge_pages
 from memsense.embed import Embedder
 
@@ -51,6 +54,7 @@ CHECKS = (
     Check("huge_pages", examine_huge_pages),
     Check("shared_buffers", examine_buffers),
     Check("analyse", examine_analysis),
+    Check("objects", examine_objects),
     Check("indexes", examine_indexes),
     Check("indexing", examine_large),
     Check("embeddings", examine_vectors),
@@ -61,7 +65,9 @@ CHECKS = (
     Check("statistics", examine_drift),
     Check("language", examine_languages),
     Check("model", examine_models),
+    Check("exchanges", examine_exchanges),
     Check("traces", examine_traces),
+    Check("erasures", examine_erasures),
     Check("partitions", examine_months),
 )
 """Checks in the order of a report."""

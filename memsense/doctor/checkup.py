@@ -12,6 +12,7 @@ from memsense.db import (
     run_read,
     run_transaction,
 )
+from memsense.db.pooler import SEALED_POOLER, is_pooled
 from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
 from memsense.db.security import Standing, as_searching, find_standing
@@ -21,7 +22,12 @@ from memsense.doctor.capacity import examine_capacity
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
 from memsense.doctor.plan import are_words_indexed, examine_plan, find_largest_scope
-from memsense.doctor.server import examine_pooler, examine_security, examine_server
+from memsense.doctor.server import (
+    examine_pooler,
+    examine_prepared,
+    examine_security,
+    examine_server,
+)
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, Profile
@@ -41,16 +47,21 @@ def check_up(
     profile: Profile | None = None,
     embedder: Embedder | None = None,
     repair: bool = False,
+    deep: bool = False,
 ) -> Report:
     """Return the findings on the database at `url`; with `repair`, after repairing what can be.
+
+    With `deep`, all exchanges are examined, and not the newest of each namespace alone.
 
     Without a `profile` or an `embedder`, those of the settings are used. Raises
     ConnectionFailedError if no connection can be made.
     """
     own_embedder = embedder or open_named_embedder(settings)
+    expected = Expected.of(settings, own_embedder, deep=deep)
     findings: list[Finding] = []
     with connect(url) as connection, database_errors():
         findings += examine_server(connection)
+        findings += examine_prepared(connection)
         findings += examine_pooler(connection, prepares=settings.prepared_statements)
         state = migrate.read_state(connection)
         findings.append(describe_revision(state.current, state.head))
@@ -58,7 +69,12 @@ def check_up(
             return make_report(findings)
         standing = find_standing(connection)
         findings += examine_security(connection, standing)
+        if standing.is_sealed and not settings.sealed_pooler and is_pooled(connection):
+            findings.append(Finding(check="seal", severity="error", text=SEALED_POOLER))
         findings += examine_capacity(connection)
+    if find_token_embedder(own_embedder) is None:
+        text = f"{own_embedder.model} makes no token vectors: searches have no token scores"
+        findings.append(Finding(check="tokens", severity="info", text=text))
     with Pool(
         url,
         min_size=1,
@@ -67,9 +83,7 @@ def check_up(
         tenant=settings.tenant,
         prepares=False,
     ) as pool:
-        findings += _examine_contents(
-            pool, standing, settings, profile, own_embedder, repair=repair
-        )
+        findings += _examine_contents(pool, standing, settings, profile, expected, repair=repair)
     return make_report(findings)
 
 
@@ -78,18 +92,14 @@ def _examine_contents(
     standing: Standing,
     settings: Settings,
     profile: Profile | None,
-    embedder: Embedder,
+    expected: Expected,
     *,
     repair: bool,
 ) -> Iterator[Finding]:
     """Examine what is stored, and how the server runs a search of it."""
     # Before anything is counted, so that the report shows what is left to do.
     if repair:
-        yield from run_transaction(pool, contents.repair)
-    expected = Expected.of(settings, embedder)
-    if find_token_embedder(embedder) is None:
-        text = f"{embedder.model} makes no token vectors: searches have no token scores"
-        yield Finding(check="tokens", severity="info", text=text)
+        yield from run_transaction(pool, lambda it: contents.repair(it, expected))
 
     def examine(connection: TenantConnection) -> list[Finding]:
         findings = [*examine_store(connection, expected)]

@@ -1,17 +1,20 @@
 """Examination of what is stored, and its repair: vectors, words, statistics, models, traces."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 
+from memsense.db import citus
 from memsense.db.connection import Connection
 from memsense.db.partitions import list_ending
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import Named, execute, fetch_all, fetch_one
+from memsense.doctor.exchanges import repair_exchanges
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.draft.chunking import LARGEST_PART
 from memsense.embed.multilingual import INSTALL_LANGUAGES
 from memsense.store import jobs
-from memsense.store.jobs import RECUT, RELEX
+from memsense.store.jobs import EMBED, RECUT, RELEX
 from memsense.store.scopes import LEXEMES_VERSION
 from memsense.text.lexemes import list_lexemes
 from memsense.types import ENGLISH_MODEL
@@ -23,9 +26,10 @@ SAMPLED_CHUNKS = 50
 NEWER = "they are of a kind that a newer memsense does"
 
 
-def examine_vectors(connection: Connection, _: Expected) -> Iterator[Finding]:
+def examine_vectors(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine chunks for missing vectors."""
-    for pending in fetch_all(connection, "count_pending", file=FILE, of=Named):
+    pending_vectors = as_sql(fill("count_pending", FILE, unpromised=fill("unpromised", FILE)))
+    for pending in fetch_all(connection, pending_vectors, of=Named):
         examples = ", ".join(str(chunk_id) for chunk_id in pending["examples"])
         if pending["is_current"] is False:
             yield Finding(
@@ -33,7 +37,7 @@ def examine_vectors(connection: Connection, _: Expected) -> Iterator[Finding]:
                 text=f"{pending['chunks']} chunks of {pending['tenant']}/{pending['namespace']}"
                 f" have no {pending['route']} vector of {pending['model']},"
                 " which searches don't use yet",
-                remedy="run 'memsense model add' for it, or drop it",
+                remedy=f"run '{expected.command('model add', pending)}' for it, or drop it",
             )
             continue
         yield Finding(
@@ -41,7 +45,9 @@ def examine_vectors(connection: Connection, _: Expected) -> Iterator[Finding]:
             severity="error" if pending["route"] == "full" else "warning",
             text=f"{pending['chunks']} chunks of {pending['tenant']}/{pending['namespace']}"
             f" have no {pending['route']} vector (such as {examples})",
-            remedy="archive and restore them, which embeds them again",
+            remedy=f"run '{expected.command('doctor --repair', pending)}', then"
+            f" '{expected.command('worker', pending)}'",
+            fix=True,
         )
 
 
@@ -102,6 +108,7 @@ def examine_parts(connection: Connection, expected: Expected) -> Iterator[Findin
             remedy=f"run '{worker}'"
             if waiting
             else f"run 'memsense doctor --repair', then '{worker}'",
+            fix=not waiting,
         )
 
 
@@ -111,33 +118,36 @@ def _list_long(connection: Connection) -> list[Named]:
     return fetch_all(connection, statement, {"longest": LARGEST_PART}, of=Named)
 
 
-def examine_retired(connection: Connection, _: Expected) -> Iterator[Finding]:
+def examine_retired(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine what retired chunks left in the indexes, and active chunks that no word finds."""
-    counts = fetch_one(connection, "count_retired_vectors", file=FILE, of=Named)
-    if counts["vectors"] or counts["entries"]:
-        yield Finding(
-            severity="error",
-            text=f"archived or deleted chunks can be counts: {counts['vectors']} vectors and"
-            f" {counts['entries']} of their index entries remain",
-            remedy="run 'memsense doctor --repair'",
-        )
-    # Active again, but not put back into the index: a question's words pass it by.
-    if counts["unindexed"]:
-        yield Finding(
-            severity="error",
-            text=f"{counts['unindexed']} active chunks are in no word index",
-            remedy="run 'memsense db reindex'",
-        )
+    for counts in fetch_all(connection, "count_retired_vectors", file=FILE, of=Named):
+        place = f"{counts['tenant']}/{counts['namespace']}"
+        if counts["vectors"] or counts["entries"]:
+            yield Finding(
+                severity="error",
+                text=f"archived or deleted chunks of {place} can be hits: {counts['vectors']}"
+                f" vectors and {counts['entries']} of their index entries remain",
+                remedy=f"run '{expected.command('doctor --repair', counts)}'",
+                fix=True,
+            )
+        # Active again, but not put back into the index: a question's words pass it by.
+        if counts["unindexed"]:
+            yield Finding(
+                severity="error",
+                text=f"{counts['unindexed']} active chunks of {place} are in no word index",
+                remedy=f"run '{expected.command('db reindex', counts)}'",
+            )
 
 
-def examine_drift(connection: Connection, _: Expected) -> Iterator[Finding]:
+def examine_drift(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine statistics: which of them a recount would change."""
     for scope in fetch_all(connection, "find_drift", file=FILE, of=Named):
         yield Finding(
             severity="error",
             text=f"the statistics of {scope['user_id']!r} are wrong for {scope['lexemes']} lexemes"
             f" and {scope['counts']} counts; its lexical scores are off",
-            remedy="run 'memsense doctor --repair'",
+            remedy=f"run '{expected.command('doctor --repair', scope)}'",
+            fix=True,
         )
 
 
@@ -161,6 +171,7 @@ def examine_languages(connection: Connection, expected: Expected) -> Iterator[Fi
             remedy=f"run '{worker}'"
             if waiting
             else f"run 'memsense doctor --repair', then '{worker}'",
+            fix=not waiting,
         )
     for namespace in list_namespaces(connection):
         newest = {**namespace, "limit": SAMPLED_CHUNKS}
@@ -198,7 +209,8 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
                 text=f"namespace {namespace['namespace']!r} holds vectors of {namespace['model']}"
                 f" ({namespace['dimension']}), the embedder is {expected.model}"
                 f" ({expected.dimension})",
-                remedy="use the same embedder, another namespace, or 'memsense model add'",
+                remedy="use the same embedder, another namespace, or"
+                f" '{expected.command('model add', namespace)}'",
             )
     uncompared = fetch_all(connection, "list_uncompared", {"model": ENGLISH_MODEL}, FILE, of=Named)
     for place, group in groupby(uncompared, lambda it: f"{it['tenant']}/{it['namespace']}"):
@@ -208,7 +220,8 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
             text=f"{sum(row['chunks'] for row in rows)} chunks of {place} are in"
             f" {', '.join(row['language'] for row in rows)}: words find them, but the model of"
             " their meaning knows English alone",
-            remedy=f"{INSTALL_LANGUAGES}, then run 'memsense model add --embedder multilingual'",
+            remedy=f"{INSTALL_LANGUAGES}, then run"
+            f" '{expected.command('model add --embedder multilingual', rows[0])}'",
         )
     for vectors in fetch_all(connection, "list_foreign_vectors", file=FILE, of=Named):
         if vectors["state"] == "dropping":
@@ -216,7 +229,7 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
                 severity="warning",
                 text=f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
                 f" are of {vectors['model']}, whose removal was interrupted",
-                remedy=f"run 'memsense model drop {vectors['model']}'",
+                remedy=f"run '{expected.command('model drop ' + vectors['model'], vectors)}'",
             )
             continue
         yield Finding(
@@ -241,6 +254,21 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
         )
 
 
+def examine_erasures(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Examine erasures: those older than the setting `purge_days` that are not purged."""
+    if citus.is_installed(connection):  # where no command purges them
+        return
+    values = {"seconds": 86400 * expected.purge_days}
+    for place in fetch_all(connection, "count_unpurged", values, FILE, of=Named):
+        yield Finding(
+            severity="warning",
+            text=f"{place['erasures']} erasures of {place['tenant']}/{place['namespace']} are not"
+            f" purged, the oldest of {place['oldest_at']:%Y-%m-%d}: their words are still in the"
+            " server's files",
+            remedy="run 'memsense db purge' as the tables' owner",
+        )
+
+
 def examine_months(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine partitions by month: a table that has them needs one for the next month."""
     for last in list_ending(connection):
@@ -255,12 +283,18 @@ def examine_months(connection: Connection, _: Expected) -> Iterator[Finding]:
 RECOUNT = "reindex.sql"
 
 
-def repair(connection: Connection) -> list[Finding]:
-    """Recount wrong statistics and remove what retired chunks left behind; return what was done.
+def repair(connection: Connection, expected: Expected) -> list[Finding]:
+    """Mend what does not fit to the exchanges, recount wrong statistics, and remove what retired
+    chunks left behind; return what was done.
 
     It happens in the caller's transaction.
     """
-    repairs: list[Finding] = []
+    repairs = [replace(it, check="repair") for it in repair_exchanges(connection, expected)]
+    pending = as_sql(fill("list_pending", FILE, unpromised=fill("unpromised", FILE)))
+    for lacking in fetch_all(connection, pending, of=Named):
+        execute(connection, "enqueue_chunks", {**lacking, "kind": EMBED}, jobs.FILE)
+        text = f"left the missing vectors of {len(lacking['chunk_ids'])} chunks to jobs"
+        repairs.append(Finding(check="repair", severity="info", text=text))
     for tenant_id, scope_ids in _scopes_of(connection, "list_retired_scopes"):
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
         # Locked as writes lock them, so that none changes what is counted.

@@ -20,13 +20,15 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 class Finding:
     """One result of an examination: the check, its severity, a text, and a remedy.
 
-    A function in `CHECKS` leaves the check's name out, which is declared there.
+    A function in `CHECKS` leaves the check's name out, which is declared there. `fix` is true if
+    `memsense doctor --repair` mends it.
     """
 
     check: str = ""
     severity: Severity
     text: str
     remedy: str = ""
+    fix: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,8 @@ def make_report(findings: Sequence[Finding]) -> Report:
 class Expected:
     """The expected properties of the namespace in use.
 
-    `tokens` is true if stored exchanges should have token vectors.
+    `tokens` is true if stored exchanges should have token vectors. With `deep`, all exchanges are
+    examined, and not the newest of each namespace alone.
     """
 
     tenant: str
@@ -79,9 +82,11 @@ class Expected:
     index_threshold: int
     index_users: int = 16
     tokens: bool = False
+    purge_days: float = 30
+    deep: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, embedder: Embedder) -> Self:
+    def of(cls, settings: Settings, embedder: Embedder, *, deep: bool = False) -> Self:
         """Return what these settings and this embedder imply."""
         return cls(
             tenant=settings.tenant,
@@ -92,6 +97,8 @@ class Expected:
             index_threshold=settings.index_threshold,
             index_users=settings.index_users,
             tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
+            purge_days=settings.purge_days,
+            deep=deep,
         )
 
     def command(self, verb: str, place: Named) -> str:

@@ -1,105 +1,34 @@
 """The examination of the indexes that searches and writes rely on."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all, fetch_one, fetch_values
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.doctor.sizes import in_units
-from memsense.graph import GRAPH_INDEXES
 from memsense.store.indexes import FILE as INDEXES_FILE
+from memsense.store.indexes import INDEXED_TABLES
 from memsense.store.vectors import FRESH_LIMIT
 
-INDEXES: Mapping[str, str] = {
-    "chunks_pkey": "chunks",
-    "chunks_scope_lexemes": "chunks",
-    "chunks_scope_tags": "chunks",
-    "chunks_occurred_at": "chunks",
-    "chunks_tenant_id_scope_id_session_id_granularity_ordinal_pa_key": "chunks",
-    "chunks_content": "chunks",
-    "chunks_expires_at": "chunks",
-    "lexemes_pkey": "lexemes",
-    "lexemes_reversed": "lexemes",
-    "scope_statistics_pkey": "scope_statistics",
-    "scopes_pkey": "scopes",
-    "scopes_tenant_id_namespace_id_user_id_key": "scopes",
-    "embeddings_full_pkey": "embeddings_full",
-    "embeddings_user_pkey": "embeddings_user",
-    "embeddings_assistant_pkey": "embeddings_assistant",
-    "embeddings_personal_info_pkey": "embeddings_personal_info",
-    "embeddings_preferences_pkey": "embeddings_preferences",
-    "embeddings_events_pkey": "embeddings_events",
-    "embeddings_full_fresh": "embeddings_full",
-    "embeddings_user_fresh": "embeddings_user",
-    "embeddings_assistant_fresh": "embeddings_assistant",
-    "embeddings_personal_info_fresh": "embeddings_personal_info",
-    "embeddings_preferences_fresh": "embeddings_preferences",
-    "embeddings_events_fresh": "embeddings_events",
-    "token_vectors_pkey": "token_vectors",
-    **GRAPH_INDEXES,
-    "events_chunk": "events",
-    "ingested_messages_pkey": "ingested_messages",
-    "stale_sessions_pkey": "stale_sessions",
-    "superseded_chunks_pkey": "superseded_chunks",
-    "supersessions_pkey": "supersessions",
-    "supersessions_older": "supersessions",
-    "past_chunks_pkey": "past_chunks",
-    "past_chunks_until": "past_chunks",
-    "erasures_pkey": "erasures",
-    "erasures_erased_at": "erasures",
-    "namespace_models_pkey": "namespace_models",
-    "jobs_pkey": "jobs",
-    "jobs_subject": "jobs",
-    "jobs_due": "jobs",
-    "jobs_chunk": "jobs",
-    "access_keys_pkey": "access_keys",
-    "calls_pkey": "calls",
-    "items_pkey": "items",
-    "items_tenant_id_namespace_id_collection_path_key_key": "items",
-    "items_expires_at": "items",
-    "items_user": "items",
-    "item_vectors_pkey": "item_vectors",
-    "write_keys_pkey": "write_keys",
-    "write_keys_recorded_at": "write_keys",
-    "traces_pkey": "traces",
-    "traces_recorded_at": "traces",
-    "packed_candidates_pkey": "packed_candidates",
-    "settings_pkey": "settings",
-    "profiles_pkey": "profiles",
-    "settings_history_pkey": "settings_history",
-    "projects_pkey": "projects",
-    "project_sessions_pkey": "project_sessions",
-}
-"""The indexes that searches and writes rely on, and their tables."""
+LEFTOVER = re.compile(r"_cc(new|old)\d*$")
+"""Name of an index that a broken REINDEX CONCURRENTLY left."""
 
 NODE_BYTES = 714
 """Bytes of a node of an HNSW graph while it is built, without its vector."""
 
-VECTOR_TABLES = [
-    name.removesuffix("_pkey")
-    for name in INDEXES
-    if name.startswith("embeddings_") and name.endswith("_pkey")
-]
-"""The tables on which a large memory has HNSW indexes of its own."""
 
-
-def examine_indexes(connection: Connection, _: Expected) -> Iterator[Finding]:
-    """Examine indexes: missing and invalid ones, and those that an indexed memory lacks."""
+def examine_indexes(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Examine indexes: invalid ones, and those that an indexed memory lacks."""
     indexes = fetch_all(connection, "list_indexes", file=FILE, of=Named)
-    names = {index["index_name"] for index in indexes}
-    for name, table in INDEXES.items():
-        if name not in names:
-            yield Finding(
-                severity="error",
-                text=f"index {name} of memsense.{table} is missing",
-                remedy="create it as alembic/versions defines it",
-            )
     for index in indexes:
         if not index["is_usable"]:
+            name = index["index_name"]
+            verb = "DROP INDEX" if LEFTOVER.search(name) else "REINDEX INDEX"
             yield Finding(
                 severity="error",
-                text=f"index {index['index_name']} of memsense.{index['table_name']} is invalid",
-                remedy=f"run 'REINDEX INDEX CONCURRENTLY memsense.{index['index_name']}'",
+                text=f"index {name} of memsense.{index['table_name']} is invalid",
+                remedy=f"run '{verb} CONCURRENTLY memsense.{name}'",
             )
     usable = [index for index in indexes if index["method"] == "hnsw" and index["is_usable"]]
     for scope in fetch_all(connection, "list_indexed", file=FILE, of=Named):
@@ -112,13 +41,14 @@ def examine_indexes(connection: Connection, _: Expected) -> Iterator[Finding]:
             if of_scope in index["predicate"]
             and ("model_id" not in index["predicate"] or of_model in index["predicate"])
         }
-        missing = [table for table in VECTOR_TABLES if table not in indexed_tables]
+        missing = [table for table in INDEXED_TABLES if table not in indexed_tables]
         if missing:
             yield Finding(
                 severity="error",
                 text=f"the indexed memory of {scope['user_id']!r} has no usable HNSW index on"
                 f" {', '.join(missing)}",
-                remedy="run 'memsense db optimise', which builds what is missing",
+                remedy=f"run '{expected.command('db optimise', scope)}', which builds what is"
+                " missing",
             )
 
 
@@ -147,7 +77,7 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
             " (index_users) have HNSW indexes",
         )
     for scope in large[: max(room, 0)]:
-        remedy = "run 'memsense db optimise'"
+        remedy = f"run '{expected.command('db optimise', scope)}'"
         if (needed := build_memory(scope["chunks"], scope["dimension"])) > memory:
             remedy += (
                 "; it is several times faster if an index fits into maintenance_work_mem, now"
@@ -160,11 +90,13 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
             " and is searched without indexes of its own",
             remedy=remedy,
         )
-    for user_id in fetch_values(connection, "list_old_kind", file=FILE):
+    for scope in fetch_all(connection, "list_old_kind", file=FILE, of=Named):
         yield Finding(
             severity="warning",
-            text=f"the indexes of {user_id!r} are of an earlier version: writes wait for them",
-            remedy="run 'memsense db optimise', which builds them anew while searches go on",
+            text=f"the indexes of {scope['user_id']!r} are of an earlier version: writes wait for"
+            " them",
+            remedy=f"run '{expected.command('db optimise', scope)}', which builds them anew while"
+            " searches go on",
         )
     for scope in fetch_all(
         # Reported at half of the limit, before writes begin to wait.

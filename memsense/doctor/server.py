@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from memsense.db import citus
 from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
 from memsense.db.pooler import is_pooled, keeps_apart
-from memsense.db.rows import Named, fetch_one
+from memsense.db.rows import Named, fetch_all, fetch_one
 from memsense.db.security import (
     REMEDY,
     Standing,
@@ -19,6 +19,9 @@ from memsense.doctor.sizes import in_units
 
 # A recall's sorts and bitmaps spill to disk below PostgreSQL's own default, 4 MB.
 LEAST_WORK_MEM = 4 << 20
+
+LONGEST_PREPARED = 3600
+"""Seconds that a transaction may be prepared."""
 
 
 def examine_server(connection: Connection) -> Iterator[Finding]:
@@ -60,6 +63,19 @@ def examine_server(connection: Connection) -> Iterator[Finding]:
             severity="warning",
             text="autovacuum is off: tables bloat and the planner's statistics go stale",
             remedy="turn autovacuum on",
+        )
+
+
+def examine_prepared(connection: Connection) -> Iterator[Finding]:
+    """Examine prepared transactions: those that have waited for their end for an hour."""
+    values = {"seconds": LONGEST_PREPARED}
+    for row in fetch_all(connection, "list_prepared", values, FILE, of=Named):
+        yield Finding(
+            check="prepared",
+            severity="warning",
+            text=f"transaction {row['gid']!r} is prepared since {row['prepared_at']:%Y-%m-%d %H:%M}"
+            " UTC: it holds its locks, and nothing newer can be vacuumed",
+            remedy=f"run 'COMMIT PREPARED' or 'ROLLBACK PREPARED' with {row['gid']!r}",
         )
 
 
@@ -139,13 +155,16 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
             text=f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
             remedy="run 'memsense init --roles'; docs/guides/tenants.md, Without a superuser",
         )
-    for item in list_lasting(connection) if standing.is_sealed else ():
-        yield Finding(
-            check="seal",
-            severity="warning" if item.is_advice else "error",
-            text=f"tenants are sealed, but of memsense_app: {item.what}",
-            remedy=f"run as the owner: {item.remedy}",
-        )
+    sealed = "tenants are sealed, but " if standing.is_sealed else ""
+    for item in list_lasting(connection):
+        if standing.is_sealed or not item.is_advice:
+            is_grave = standing.is_sealed and not item.is_advice
+            yield Finding(
+                check="seal",
+                severity="error" if is_grave else "warning",
+                text=f"{sealed}of memsense_app: {item.what}",
+                remedy=f"run as the owner: {item.remedy}",
+            )
     if standing.lookups:
         text = "under policies, functions that run as memsense_index read the GIN indexes"
         yield Finding(check="security", severity="info", text=text)

@@ -7,7 +7,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, execute_together, fetch_all, find_value
+from memsense.db.rows import execute, execute_together, fetch_all, fetch_values, find_value
 from memsense.graph.extraction import EntityExtractor, Mention, find_mentions
 from memsense.store.scopes import Scope
 from memsense.types import ChunkDraft, SessionDraft
@@ -15,6 +15,7 @@ from memsense.types import ChunkDraft, SessionDraft
 FILE = "graph.sql"
 REBUILD_STEP = 1000
 
+_CLEAR = ("clear_mentions", "clear_edges", "clear_entities")
 _ADD_MENTIONS = ("count_entities", "insert_mentions", "count_edges")
 
 
@@ -87,12 +88,30 @@ def _list_values(scope: Scope, entities: Mapping[int, Jsonb]) -> dict[str, Any]:
     return {**scope.key, "chunk_ids": list(entities), "entities": list(entities.values())}
 
 
+def relink_entities(
+    connection: Connection, scope: Scope, unread: Mapping[int, Sequence[Mention]]
+) -> None:
+    """Make mentions and edges of a locked scope again, of the mentions that its chunks keep.
+
+    Args:
+        connection: Connection in a transaction.
+        scope: The scope.
+        unread: Mentions of chunks that keep none, by chunk id.
+    """
+    entities = {chunk_id: _as_json(mentions) for chunk_id, mentions in unread.items()}
+    execute(connection, "keep_found", _list_values(scope, entities), FILE)
+    for name in _CLEAR:
+        execute(connection, name, scope.key, FILE)
+    active = {**scope.key, "chunk_ids": fetch_values(connection, "list_read", scope.key, FILE)}
+    execute_together(connection, _ADD_MENTIONS, active, FILE)
+
+
 def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtractor) -> int:
     """Find the entities of every turn chunk of a locked scope again; return the number of chunks.
 
     The extractor gets all speakers of the scope.
     """
-    for name in ("clear_mentions", "clear_edges", "clear_entities"):
+    for name in _CLEAR:
         execute(connection, name, scope.key, FILE)
     speakers = find_value(connection, "fetch_speakers", scope.key, FILE)
     participants: Sequence[str] = speakers or ()

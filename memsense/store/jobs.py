@@ -38,6 +38,9 @@ RELEX = "relex"
 RECUT = "recut"
 """The kind of job that cuts a memory's exchanges into parts of today's length."""
 
+PURGE = "purge"
+"""The kind of job that removes the words of erased memories from the server's files."""
+
 JobStatus = Literal["waiting", "running", "dead"]
 
 
@@ -153,6 +156,16 @@ def enqueue_settling(connection: Connection, scope: Scope) -> None:
 def enqueue_recutting(connection: Connection, scope: Scope) -> None:
     """Leave the memory's exchanges with parts that are too long to its one job."""
     execute(connection, "enqueue_memory", {**scope.key, "kind": RECUT}, FILE)
+
+
+def enqueue_purging(connection: Connection, namespace: Namespace, days: float) -> None:
+    """Leave a purge to a job if an erasure is older than so many days, and this user may purge."""
+    values = {**namespace.key, "kind": PURGE, "seconds": 86400 * days}
+    # By two statements: Citus joins no table with the catalogue.
+    if fetch_value(connection, "has_unpurged", values, FILE) and find_value(
+        connection, "may_purge", file="purge.sql"
+    ):
+        execute(connection, "enqueue_purging", values, FILE)
 
 
 def forget_jobs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:

@@ -22,7 +22,7 @@ from memsense.doctor import contents, sizes
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.checkup import check_up
 from memsense.doctor.findings import Expected, Finding, Report, make_report
-from memsense.doctor.indexes import INDEXES, build_memory
+from memsense.doctor.indexes import build_memory
 from memsense.doctor.plan import examine_plan
 from memsense.doctor.server import examine_server
 from memsense.doctor.sizes import describe_huge_pages
@@ -82,7 +82,7 @@ def test_a_healthy_store_has_no_problems(store: psycopg.Connection[Any]) -> None
 
 def test_a_dropped_index_is_found(store: psycopg.Connection[Any]) -> None:
     store.execute("DROP INDEX memsense.chunks_scope_lexemes")
-    finding = only(examine(store), "indexes")
+    finding = only(examine(store), "objects")
     assert finding.severity == "error"
     assert "chunks_scope_lexemes" in finding.text
 
@@ -222,7 +222,7 @@ def test_stale_document_frequencies_are_found_and_repaired(store: psycopg.Connec
     findings = examine(store)
     assert {finding.check for finding in findings} == {"statistics"}
     assert len(findings) == 2
-    assert contents.repair(store)
+    assert contents.repair(store, EXPECTED)
     assert examine(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
 
@@ -231,14 +231,14 @@ def test_stale_counts_are_found_and_repaired(store: psycopg.Connection[Any]) -> 
     store.execute("UPDATE memsense.scope_statistics SET user_length = user_length + 7")
     findings = examine(store)
     assert {finding.check for finding in findings} == {"statistics"}
-    contents.repair(store)
+    contents.repair(store, EXPECTED)
     assert examine(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
 
 
 def test_repairing_a_healthy_store_changes_nothing(store: psycopg.Connection[Any]) -> None:
     before = (kept_statistics(store), kept_frequencies(store))
-    assert contents.repair(store) == []
+    assert contents.repair(store, EXPECTED) == []
     assert (kept_statistics(store), kept_frequencies(store)) == before
 
 
@@ -308,8 +308,8 @@ def test_leftovers_of_retired_chunks_are_found_and_repaired(
 ) -> None:
     store.execute("UPDATE memsense.chunks SET status = 'deleted' WHERE chunk_id = 1")
     findings = examine(store)
-    assert {finding.check for finding in findings} == {"retired", "statistics"}
-    contents.repair(store)
+    assert {finding.check for finding in findings} == {"retired", "statistics", "exchanges"}
+    contents.repair(store, EXPECTED)
     assert examine(store) == []
     assert store.execute("SELECT FROM memsense.embeddings WHERE chunk_id = 1").fetchall() == []
 
@@ -375,21 +375,6 @@ def test_old_traces_are_mentioned_but_no_problem(store: psycopg.Connection[Any])
     found = [item for item in examine_store(store, EXPECTED) if item.check == "traces"]
     assert [item.severity for item in found] == ["info"]
     assert "prune" in found[0].remedy
-
-
-def test_every_index_of_the_schema_that_is_no_reference_is_expected(
-    store: psycopg.Connection[Any],
-) -> None:
-    rows = store.execute("SELECT index_name, table_name FROM memsense.index_health").fetchall()
-    small = {"tenants", "models", "namespaces", "alembic_version"}
-    parents = {"embeddings_pkey"}
-    found = {
-        name: table
-        for name, table in rows
-        if table not in small and name not in parents and not table.endswith("_default")
-    }
-    assert INDEXES.items() <= found.items()
-    assert found.keys() - INDEXES.keys() <= {"events_pkey", "seals_pkey"}
 
 
 @contextmanager

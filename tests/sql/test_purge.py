@@ -8,9 +8,13 @@ from embedders import HashingEmbedder
 from test_row_security import as_app
 from waiting import wait_until
 
-from memsense import MemSense
+from memsense import MemSense, load_settings
+from memsense.client.worker import Worker
+from memsense.config import Settings
 from memsense.db.purge import PurgeReport, PurgeStep, purge
 from memsense.db.queries import query
+from memsense.doctor.checkup import check_up
+from memsense.doctor.findings import Finding
 from memsense.errors import ConfigurationError
 
 pytestmark = pytest.mark.one_server("its nodes are not purged by this command")
@@ -166,3 +170,40 @@ def test_what_a_broken_purge_left_is_dropped_and_each_step_is_told(
 def test_a_user_under_the_policies_can_not_purge(module_database_url: str) -> None:
     with pytest.raises(ConfigurationError, match="sees one tenant at a time"):
         purge(as_app(module_database_url))
+
+
+def test_a_worker_of_the_owner_purges_old_erasures(module_database_url: str) -> None:
+    settings = load_settings(purge_days=0)
+    with MemSense.open(
+        module_database_url, embedder=HashingEmbedder(), settings=settings
+    ) as memory:
+        chunk = memory.add("My kettle is red.", user_id="ada")[0]
+        receipt = memory.delete(chunk.chunk_id)
+        [finding] = unpurged(module_database_url, settings)
+        assert finding.remedy == "run 'memsense db purge' as the tables' owner"
+
+        def is_purged() -> bool:
+            # Each worker looks at most once a minute.
+            Worker(memory._context).run()  # pyright: ignore[reportPrivateUsage]
+            memory.jobs.retry()
+            return memory.erasures.get(receipt.erasure_id).purged_at is not None
+
+        wait_until(is_purged, "a purge by a worker")
+        assert [job.kind for job in memory.jobs.list()] == []
+        assert unpurged(module_database_url, settings) == []
+
+
+def test_a_worker_under_the_policies_leaves_a_purge_to_others(module_database_url: str) -> None:
+    settings = load_settings(purge_days=0)
+    with MemSense.open(
+        as_app(module_database_url), embedder=HashingEmbedder(), settings=settings
+    ) as memory:
+        chunk = memory.add("My lamp is green.", user_id="ada")[0]
+        receipt = memory.delete(chunk.chunk_id)
+        assert memory.jobs.run().done == 0
+        assert memory.erasures.get(receipt.erasure_id).purged_at is None
+
+
+def unpurged(url: str, settings: Settings) -> list[Finding]:
+    report = check_up(url, settings=settings, embedder=HashingEmbedder())
+    return [finding for finding in report.findings if finding.check == "erasures"]

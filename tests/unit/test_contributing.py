@@ -12,7 +12,7 @@ from memsense.client.job_kinds import KINDS
 from memsense.client.memory import MemSense
 from memsense.db.queries import SQL_ROOT, fill, reasons
 from memsense.declaration import parameters_of
-from memsense.doctor import contents, indexes, sizes
+from memsense.doctor import contents, exchanges, indexes, objects, sizes
 from memsense.doctor.checks import CHECKS
 from memsense.evaluation.variants import PARTS
 from memsense.explain.why_not import FILTER_REASONS
@@ -144,7 +144,7 @@ def test_the_reference_lists_every_format_that_is_a_file() -> None:
 
 
 def test_each_check_is_declared_once() -> None:
-    modules = (contents, indexes, sizes)
+    modules = (contents, exchanges, indexes, objects, sizes)
     written = {name for module in modules for name in vars(module) if name.startswith("examine_")}
     assert sorted(check.examine.__name__ for check in CHECKS) == sorted(written)
     assert len({check.name for check in CHECKS}) == len(CHECKS)
