@@ -193,7 +193,7 @@ NAMES_NOTHING = {
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
-    "set", "label", "timeout", "set_name", "right", "before", "after",
+    "set", "label", "timeout", "exchange_gap", "set_name", "right", "before", "after",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 
