@@ -305,7 +305,7 @@ ASKED_AT = datetime(2024, 2, 1, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("question", "most"),
-    [("What did I do on 3 January 2024?", 25), ("Where did I walk last month?", 300)],
+    [("What did I do on 3 January 2024?", 25), ("Where did I walk last month?", 100)],
     ids=["day", "month"],
 )
 def test_the_time_route_reads_the_chunks_of_its_days_in_the_order_of_their_index(
@@ -319,12 +319,14 @@ def test_the_time_route_reads_the_chunks_of_its_days_in_the_order_of_their_index
     [scan] = scans_of(found, "chunks")
     assert scan["Index Name"] == "chunks_occurred_at"
     assert "occurred_at" in scan["Index Cond"]
-    assert sum(map(rows_read, [scan])) == pytest.approx(most, abs=5)
+    # Of a month, as many as a stretch finds: the newest.
+    assert rows_read(scan) == pytest.approx(most, abs=5)
     # The limit of a stretch ends its scan: nothing is sorted between them.
     limits = [node for node in walk(found) if node["Node Type"] == "Limit"]
     assert "Sort" not in {node["Node Type"] for node in walk(limits[-1])}
     [vectors] = scans_of(route_node(plan, "time"), "embeddings_full")
-    assert rows_read(vectors) <= most
+    # Of a month, those with the question's words are added.
+    assert rows_read(vectors) <= EXCHANGES
 
 
 @pytest.mark.parametrize("mode", ["bm25f", "ts_rank"])

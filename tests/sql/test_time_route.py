@@ -91,7 +91,12 @@ def ranked(result: SearchResult) -> list[int]:
 def ask(
     memory: MemSense, question: str, profile: Profile = TIME_ALONE, **options: Any
 ) -> SearchResult:
-    given = {"user_id": "ada", "asked_at": ASKED_AT, "timezone": str(NEW_YORK), "top_k": 50}
+    given: dict[str, Any] = {
+        "user_id": "ada",
+        "asked_at": ASKED_AT,
+        "timezone": str(NEW_YORK),
+        "top_k": 50,
+    }
     return memory.search(question, profile=profile, **{**given, **options})
 
 
@@ -137,7 +142,7 @@ def test_the_route_ranks_the_memories_of_a_month_by_meaning_and_words(
     assert {key: scores[key]["time"] for key in found} == pytest.approx(expected, abs=1e-6)
     assert found == sorted(found, key=lambda key: (-scores[key]["time"], key))
     for hit in result:
-        parts = [part.contribution for part in hit.explain.routes + hit.explain.terms]
+        parts = [part.contribution for part in (*hit.explain.routes, *hit.explain.terms)]
         assert sum(parts) == pytest.approx(hit.score, abs=1e-9)
 
 
@@ -168,7 +173,7 @@ def test_nothing_behind_the_time_of_asking_is_found(diary: MemSense) -> None:
 
 
 def test_a_long_time_is_thinned_evenly_where_nothing_else_is_asked(diary: MemSense) -> None:
-    options = {"asked_at": datetime(2024, 12, 1, tzinfo=UTC), "user_id": "ben"}
+    options: dict[str, Any] = {"asked_at": datetime(2024, 12, 1, tzinfo=UTC), "user_id": "ben"}
     everything = ask(diary, "walk", **options)
     times = sorted(hit.chunk.occurred_at for hit in everything if hit.chunk.occurred_at)
     result = ask(diary, "What did I do in 2024?", SHORT, top_k=20, **options)
@@ -257,7 +262,7 @@ def test_a_time_without_memories_is_noted_with_the_days_beside_it(open_memory: O
     tell(memory, "ada", moments)
 
     def notes(question: str, **options: Any) -> list[str]:
-        given = {"user_id": "ada", "asked_at": ASKED_AT, **options}
+        given: dict[str, Any] = {"user_id": "ada", "asked_at": ASKED_AT, **options}
         return [note for note in memory.search(question, **given).notes if note.kind == "time"]
 
     assert notes("What did I do on 3 March 2024?") == [
