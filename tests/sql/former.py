@@ -63,7 +63,7 @@ def cut(text: str) -> str:
     """Return the text with Chinese, Japanese and Thai cut into pairs, as version 1 cut them."""
     return re.sub(
         "[\u3041-\u9fff]+|[\u0e01-\u0e4e]+",
-        lambda run: " ".join(first + second for first, second in pairwise(run[0])),
+        lambda run: f" {' '.join(first + second for first, second in pairwise(run[0]))} ",
         text,
     )
 
