@@ -28,7 +28,7 @@ TEXTS = (
     """,
 )
 
-COUNT = (
+COUNT_FORMER = (
     """
     UPDATE memsense.chunks
     SET user_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(tsv)),
@@ -51,6 +51,9 @@ COUNT = (
     SELECT tenant_id, scope_id, granularity, count(*), sum(user_length), 0, 0, 0
     FROM memsense.chunks WHERE status = 'active' GROUP BY 1, 2, 3
     """,
+)
+
+LEAVE_JOBS = (
     "UPDATE memsense.scopes SET lexemes_version = 1, languages = '{}'",
     """
     INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id)
@@ -80,5 +83,5 @@ def make_former(connection: psycopg.Connection[Any]) -> None:
             ).fetchone() or [""]
             key = {"tenant_id": tenant_id, "scope_id": scope_id, "row_id": row_id}
             connection.execute(index, {**key, "tsv": tsv, "entry": Jsonb({"tsv": tsv})})
-    for statement in COUNT:
+    for statement in (*COUNT_FORMER, *LEAVE_JOBS):
         connection.execute(statement)
