@@ -72,9 +72,10 @@ JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id 
 WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.name = 'history' AND s.value = '"on"';
 
 -- name: find_scope_then
--- The facts of a user's memory at that moment; its speakers are those who say something in it.
+-- The facts of a user's memory at that moment; its speakers are those who say something in it, its languages those
+-- of its chunks.
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.languages, s.lexemes_version
+    SELECT s.scope_id, s.speakers, s.lexemes_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
@@ -97,9 +98,11 @@ SELECT
     false AS indexed,
     EXISTS (SELECT FROM chunks AS c WHERE c.granularity = 'session') AS has_sessions,
     ARRAY(
-        SELECT language
-        FROM jsonb_each_text(s.languages) AS counted (language, chunks)
-        ORDER BY chunks::integer DESC, language) AS languages,
+        SELECT c.language
+        FROM chunks AS c
+        WHERE c.scope_id = s.scope_id AND c.language IS NOT NULL
+        GROUP BY c.language
+        ORDER BY count(*) DESC, c.language) AS languages,
     s.lexemes_version
 FROM scope AS s
 

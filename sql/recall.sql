@@ -369,19 +369,23 @@ GROUP BY granularity, lexeme
 -- neighbours swapped: as patterns of LIKE, so that the letters may be of any script.
 unknown AS MATERIALIZED (
     SELECT
-        word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
+        word, lexeme, length(lexeme) AS size,
+        left(lexeme, (length(lexeme) + 1) / 2) AS beginning,
+        right(lexeme, length(lexeme) / 2) AS ending,
         ARRAY(
-            SELECT left(lexeme, i) || middle || substr(lexeme, i + next)
+            SELECT unnest(ARRAY[
+                left(lexeme, i) || '_' || substr(lexeme, i + 1),
+                left(lexeme, i) || '_' || substr(lexeme, i + 2),
+                left(lexeme, i) || substr(lexeme, i + 2)])
             FROM generate_series(0, length(lexeme)) AS i
-            CROSS JOIN (VALUES ('_', 1), ('_', 2), ('', 2)) AS of_one (middle, next)
             WHERE length(lexeme) >= %(near_letters)s) AS misspelt,
         ARRAY(
-            SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
-            WHERE length(lexeme) >= %(near_letters)s
-            UNION ALL
-            SELECT part
-            FROM generate_series(%(part_letters)s, length(lexeme) - %(rest_letters)s) AS i
-            CROSS JOIN LATERAL (VALUES (left(lexeme, i)), (right(lexeme, i))) AS of_size (part)) AS others
+            SELECT unnest(
+                CASE WHEN length(lexeme) >= %(near_letters)s
+                     THEN ARRAY[overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i)] END
+                || CASE WHEN i BETWEEN %(part_letters)s AND length(lexeme) - %(rest_letters)s
+                        THEN ARRAY[left(lexeme, i), right(lexeme, i)] END)
+            FROM generate_series(1, length(lexeme) - 1) AS i) AS others
     FROM {question}
     WHERE may_be_near
       AND length(lexeme) <= 40
@@ -392,38 +396,22 @@ unknown AS MATERIALIZED (
 
 -- name: nearby
 -- Lexemes of the memory that stand in for such words. Where one letter is wrong, the first or the last half is
--- right: each half is a range of an index, in a subquery of its own, so that no plan reads the whole vocabulary.
+-- right: each half is a range of an index, and the few others are looked up one by one. Each in a subquery of its
+-- own, so that no plan reads the whole vocabulary, and none reads what another one has.
 nearby AS MATERIALIZED (
     SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
     FROM (
         SELECT
-            granularity, lexeme, word, share, {document_frequency}::float8 AS document_frequency,
+            granularity, judged.lexeme, word, share, {document_frequency}::float8 AS document_frequency,
             row_number() OVER (
-                PARTITION BY word, granularity ORDER BY share DESC, {document_frequency} DESC, lexeme) AS place
-        FROM (
-            SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
-            FROM unknown
-            CROSS JOIN LATERAL (
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
-                  AND lexeme >= left(unknown.lexeme, unknown.half)
-                  AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
-                {union}
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
-                  AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
-                  AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
-                {union}
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND {in_scope} AND granularity = ANY (%(granularities)s::text[])
-                  AND lexeme = ANY (unknown.others)
-                OFFSET 0
-            ) AS near
-            CROSS JOIN LATERAL (
-                SELECT CASE
+                PARTITION BY word, granularity
+                ORDER BY share DESC, {document_frequency} DESC, judged.lexeme) AS place
+        FROM unknown
+        CROSS JOIN scope
+        CROSS JOIN LATERAL (
+            SELECT
+                granularity, near.lexeme, document_frequency,
+                CASE
                     WHEN starts_with(near.lexeme, unknown.lexeme)
                       OR right(near.lexeme, unknown.size) = unknown.lexeme
                       AND length(near.lexeme) >= unknown.size + %(rest_letters)s
@@ -433,17 +421,48 @@ nearby AS MATERIALIZED (
                     THEN %(near_share)s
                     WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
                 END AS share
-                -- The planner would copy the cases to every step that reads the share.
-                OFFSET 0
-            ) AS judged
-            WHERE judged.share IS NOT NULL
-              AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM {question}))
-        ) AS found
-        GROUP BY granularity, lexeme, word, share
+            FROM (
+                SELECT granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                  AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme >= unknown.beginning
+                  AND lexeme < unknown.beginning || chr(1114111)
+                UNION ALL
+                SELECT granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                  AND granularity = ANY (%(granularities)s::text[])
+                  AND reverse(lexeme) >= reverse(unknown.ending)
+                  AND reverse(lexeme) < reverse(unknown.ending) || chr(1114111)
+                  AND NOT starts_with(lexeme, unknown.beginning)
+                UNION ALL
+                SELECT found.granularity, found.lexeme, found.document_frequency
+                FROM unnest(unknown.others) AS other
+                CROSS JOIN LATERAL (
+                    SELECT granularity, lexeme, document_frequency
+                    FROM memsense.lexemes
+                    WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                      AND granularity = ANY (%(granularities)s::text[])
+                      AND lexeme = other
+                    OFFSET 0
+                ) AS found
+                WHERE NOT starts_with(other, unknown.beginning)
+                  AND right(other, unknown.size / 2) <> unknown.ending
+            ) AS near
+            -- The planner would copy the cases to every step that reads the share.
+            OFFSET 0
+        ) AS judged
+        WHERE share IS NOT NULL
+          AND judged.lexeme <> ALL (ARRAY(SELECT lexeme FROM {question}))
+        {grouped}
     ) AS placed
     WHERE place <= %(near_lexemes)s
     ORDER BY granularity, lexeme, share DESC, word
 )
+
+-- name: nearby_of_all_users
+GROUP BY granularity, judged.lexeme, word, share
 
 -- name: and_nearby
 UNION ALL

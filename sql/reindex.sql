@@ -56,27 +56,13 @@ ORDER BY c.chunk_id
 LIMIT %(limit)s;
 
 -- name: write_entries
--- Makes the same entry as a write does: see upsert_chunks in store.sql.
 UPDATE memsense.chunks AS c
-SET language = d.language,
-    tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
-          || array_to_tsvector(d.identifiers),
-    user_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.a)),
-    assistant_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.b)),
-    tag_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.c)),
-    context_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.d))
+SET language = d.language, tsv = d.tsv::tsvector, user_length = d.user_length, assistant_length = d.assistant_length,
+    tag_length = d.tag_length, context_length = d.context_length
 FROM jsonb_to_recordset(%(chunks)s) AS d (
-    chunk_id bigint, language text, user_terms text, assistant_terms text, tag_terms text, context_terms text,
-    identifiers text[]
+    chunk_id bigint, language text, tsv text, user_length integer, assistant_length integer, tag_length integer,
+    context_length integer
 )
-CROSS JOIN LATERAL (
-    SELECT
-        d.user_terms::tsvector AS a,
-        d.assistant_terms::tsvector AS b,
-        d.tag_terms::tsvector AS c,
-        d.context_terms::tsvector AS d
-    OFFSET 0
-) AS field
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = d.chunk_id;
 
 -- name: fetch_past
@@ -89,6 +75,8 @@ ORDER BY p.past_id
 LIMIT %(limit)s;
 
 -- name: compose_entries
+-- Makes the same entries as a write does: see upsert_chunks in store.sql. Apart from the updates: Citus runs none that
+-- makes JSON of columns.
 SELECT
     (setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
      || array_to_tsvector(d.identifiers))::text AS tsv,

@@ -9,8 +9,7 @@ from memsense.cli.values import read_choices
 from memsense.search.profiles import VECTOR_ROUTES
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import CONDITIONS, Indexed, Shape, Whose, recall_text
-from memsense.text.configurations import AUTO, read_language
-from memsense.text.language import detect
+from memsense.text.configurations import AUTO, choose_language, read_language
 from memsense.text.lexemes import ask_lexemes
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
@@ -170,6 +169,5 @@ def lexemes(
     \b
       memsense sql lexemes "Where is Müller?" --language de
     """
-    code = read_language(language)
-    code = detect(question, "en") if code == AUTO else code
+    code = choose_language(question, "en", read_language(language))
     typer.echo(ask_lexemes(question, code, ()))

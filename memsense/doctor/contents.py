@@ -1,6 +1,6 @@
 """Examination of what is stored, and its repair: vectors, words, statistics, models, traces."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -10,7 +10,7 @@ from memsense.db.partitions import list_ending
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import Named, execute, fetch_all, fetch_one
 from memsense.doctor.exchanges import repair_exchanges
-from memsense.doctor.findings import FILE, Expected, Finding
+from memsense.doctor.findings import FILE, Expected, Finding, Severity
 from memsense.draft.chunking import LARGEST_PART
 from memsense.embed.multilingual import INSTALL_LANGUAGES
 from memsense.store import jobs
@@ -94,22 +94,28 @@ def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Findi
 
 def examine_parts(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine exchanges that were stored in longer parts than today's."""
-    for place, group in groupby(
-        _list_long(connection), lambda it: f"{it['tenant']}/{it['namespace']}"
-    ):
-        memories = list(group)
-        waiting = all(memory["has_job"] for memory in memories)
-        worker = expected.command("worker", memories[0])
+    for place, memories, severity, remedy in _list_waiting(_list_long(connection), expected):
         yield Finding(
-            severity="info" if waiting else "warning",
+            severity=severity,
             text=f"{sum(memory['exchanges'] for memory in memories)} long exchanges of {place} wait"
             " to be cut into shorter parts: till then only words find what is behind the first"
             f" {LARGEST_PART:,} characters",
-            remedy=f"run '{worker}'"
-            if waiting
-            else f"run 'memsense doctor --repair', then '{worker}'",
-            fix=not waiting,
+            remedy=remedy,
+            fix=severity == "warning",
         )
+
+
+def _list_waiting(
+    memories: Sequence[Named], expected: Expected
+) -> Iterator[tuple[str, Sequence[Named], Severity, str]]:
+    """Yield each namespace whose memories wait for an upgrade's jobs, with severity and remedy."""
+    for place, group in groupby(memories, lambda it: f"{it['tenant']}/{it['namespace']}"):
+        waiting = list(group)
+        worker = expected.command("worker", waiting[0])
+        if all(memory["has_job"] for memory in waiting):
+            yield place, waiting, "info", f"run '{worker}'"
+        else:
+            yield place, waiting, "warning", f"run 'memsense doctor --repair', then '{worker}'"
 
 
 def _list_long(connection: Connection) -> list[Named]:
@@ -158,20 +164,13 @@ def list_namespaces(connection: Connection) -> list[Named]:
 
 def examine_languages(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine index entries: those of an earlier version, and those that a write would not make."""
-    for place, group in groupby(
-        _list_former(connection), lambda it: f"{it['tenant']}/{it['namespace']}"
-    ):
-        memories = list(group)
-        waiting = all(memory["has_job"] for memory in memories)
-        worker = expected.command("worker", memories[0])
+    for place, memories, severity, remedy in _list_waiting(_list_former(connection), expected):
         yield Finding(
-            severity="info" if waiting else "warning",
+            severity=severity,
             text=f"{len(memories)} memories of {place} wait to be indexed by language: till then"
             " their words are found as they were spelt",
-            remedy=f"run '{worker}'"
-            if waiting
-            else f"run 'memsense doctor --repair', then '{worker}'",
-            fix=not waiting,
+            remedy=remedy,
+            fix=severity == "warning",
         )
     for namespace in list_namespaces(connection):
         newest = {**namespace, "limit": SAMPLED_CHUNKS}

@@ -37,8 +37,8 @@ from memsense.search.recall.run import OtherQuestion, RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
 from memsense.store.scopes import LEXEMES_VERSION, KnownScope, choose_default, choose_introduced
-from memsense.text.configurations import AUTO, list_former_lexemes
-from memsense.text.language import SCRIPTS, detect, read_stop_words
+from memsense.text.configurations import AUTO, choose_language, list_former_lexemes
+from memsense.text.language import SCRIPTS, read_stop_words
 from memsense.text.lexemes import ask_lexemes, lexical_query, list_lexemes
 from memsense.types import EmbeddingModel, Granularity
 
@@ -136,6 +136,24 @@ class ChosenModels(NamedTuple):
     other: EmbeddingModel | None = None
 
 
+def find_asked_language(plan: SearchPlan, scope_state: KnownScope | None) -> str:
+    """Return the language of a question: the namespace's, else its own.
+
+    A few names and nouns are taken for any language: without more of its function words than of
+    English ones, a question in Latin letters counts as English, unless most of the memory is in
+    its language.
+    """
+    query, usual = plan.request.query, choose_default(scope_state)
+    language = choose_language(query, usual, plan.language)
+    if language in SCRIPTS or language in (usual, plan.language):
+        return language
+    words = _WORD.findall(query.casefold())
+    own, english = (
+        sum(map(read_stop_words(code).__contains__, words)) for code in (language, "en")
+    )
+    return language if own > english else "en"
+
+
 def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenModels:
     """Return the models for a question, by its language and those of the memory's texts.
 
@@ -145,20 +163,12 @@ def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenMod
     first, second = plan.model, plan.second
     if first is None or second is None or plan.unembedded:
         return ChosenModels(first)
-    stored = scope_state.languages if scope_state else ()
-    usual = choose_default(scope_state) if plan.language == AUTO else plan.language
-    language = detect(plan.request.query, usual)
-    # A few names and nouns are taken for any language: without more of its function words than of
-    # English ones, a question in Latin letters counts as English.
-    if language not in SCRIPTS and language != usual and not first.knows(language):
-        words = _WORD.findall(plan.request.query.casefold())
-        own, english = (read_stop_words(code) for code in (language, "en"))
-        if sum(map(own.__contains__, words)) <= sum(map(english.__contains__, words)):
-            language = "en"
+    language = find_asked_language(plan, scope_state)
     if not first.knows(language) and second.knows(language):
         return ChosenModels(second)
     if scope_state is None:
         return ChosenModels(first, second)
+    stored = scope_state.languages
     others = [code for code in stored if not first.knows(code)]
     if not others:
         return ChosenModels(first)
@@ -281,9 +291,7 @@ def analyse(plan: SearchPlan, scope_state: KnownScope | None, text: str = "") ->
         asker=plan.request.user_id,
         introduced=scope_state.introduced if scope_state else (),
         is_asker_known=plan.profile.asker_known,
-        language=plan.language
-        if plan.language != AUTO
-        else detect(text or plan.request.query, choose_default(scope_state)),
+        language=find_asked_language(plan, scope_state),
     )
 
 
@@ -299,10 +307,7 @@ def ask_words(
         return terms, query
     # A memory whose index is being made anew has entries of both versions. A word that they spell
     # alike, as most of English, is one word; others count as two.
-    former = [
-        f"'{lexeme}'"
-        for lexeme in list_former_lexemes(text, "en" if plan.language == AUTO else plan.language)
-    ]
+    former = [f"'{lexeme}'" for lexeme in list_former_lexemes(text, plan.language)]
     number = terms.count("':")
     added = [
         f"{lexeme}:{number + at}"

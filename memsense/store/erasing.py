@@ -35,7 +35,7 @@ from memsense.store import calls, rows, writes
 from memsense.store.past import scrub_past
 from memsense.store.scopes import Follower, Namespace, Scope, lock_scope
 from memsense.store.sessions import unmark_session
-from memsense.text.configurations import AUTO, list_former_lexemes
+from memsense.text.configurations import list_former_lexemes
 from memsense.text.lexemes import list_lexemes
 
 FILE = "erase.sql"
@@ -379,8 +379,7 @@ def _list_retired(texts: Iterable[tuple[str, str | None]], scope: Scope) -> list
     for text, language in texts:
         lexemes.update(list_lexemes(text, language or scope.last_language))
         if language is None:
-            former = "en" if scope.language == AUTO else scope.language
-            lexemes.update(list_former_lexemes(text, former))
+            lexemes.update(list_former_lexemes(text, scope.language))
     return sorted(lexemes)
 
 

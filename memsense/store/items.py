@@ -20,8 +20,7 @@ from memsense.db.rows import (
     find_value,
 )
 from memsense.store.scopes import Namespace, claim_model
-from memsense.text.configurations import AUTO, list_former_lexemes
-from memsense.text.language import detect
+from memsense.text.configurations import choose_language, list_former_lexemes
 from memsense.text.lexemes import index_lexemes, list_lexemes
 
 FILE = "items.sql"
@@ -146,8 +145,7 @@ class Collection:
 
     def detect(self, text: str) -> str:
         """Return the language of a text: the namespace's, or its own."""
-        language = self.namespace.language
-        return detect(text, "en") if language == AUTO else language
+        return choose_language(text, "en", self.namespace.language)
 
     def index(self, text: str) -> str:
         """Return the lexemes of an item, in its language and in English, as a tsvector's literal.
@@ -162,11 +160,10 @@ class Collection:
         # Items keep no language, and those of before were indexed by PostgreSQL: a word is asked
         # for as English as well.
         language = self.detect(text)
-        former = "en" if self.namespace.language == AUTO else language
         lexemes = (
             list_lexemes(text, language),
             list_lexemes(text, "en"),
-            list_former_lexemes(text, former),
+            list_former_lexemes(text, self.namespace.language),
         )
         return list(dict.fromkeys(chain.from_iterable(lexemes)))
 

@@ -29,8 +29,8 @@ _RECOUNT = (
     "recount_languages",
 )
 _TEXTS = (
-    "session_id", "ordinal", "part", "user_text", "assistant_text", "session_text", "task_tag",
-    "tags", "context", "language",
+    "granularity", "session_id", "ordinal", "part", "user_text", "assistant_text", "session_text",
+    "task_tag", "tags", "context", "language",
 )  # fmt: skip
 
 
@@ -150,14 +150,14 @@ def _relex_chunks(
     if not rows:
         return []
     chunk_ids: list[int] = [row["chunk_id"] for row in rows]
-    terms = [
-        {"chunk_id": chunk_id, **entry}
-        for chunk_id, entry in zip(chunk_ids, _index(scope, rows, granularity), strict=True)
+    entries = _index(connection, scope, [{**row, "granularity": granularity} for row in rows])
+    chunks = [
+        {"chunk_id": chunk_id, **entry} for chunk_id, entry in zip(chunk_ids, entries, strict=True)
     ]
     # Subtracted by the old entries and added by the new ones: a search between two batches finds
     # the frequencies of what is stored.
     writes.count_statistics(connection, scope, chunk_ids, sign=-1)
-    execute(connection, "write_entries", {**scope.key, "chunks": Jsonb(terms)}, FILE)
+    execute(connection, "write_entries", {**scope.key, "chunks": Jsonb(chunks)}, FILE)
     writes.count_statistics(connection, scope, chunk_ids, sign=1)
     return sorted(chunk_ids)
 
@@ -169,15 +169,9 @@ def _relex_past(connection: Connection, scope: Scope, after: int | None) -> list
     if not rows:
         return []
     chunks: list[dict[str, Any]] = [row["chunk"] for row in rows]
-    entries: list[dict[str, Any]] = []
-    for chunk in chunks:
-        text = {**chunk, "language": None, "former_language": chunk.get("language")}
-        entries += _index(scope, [text], chunk["granularity"])
-    # Composed apart from the update: Citus runs none that makes JSON of columns.
-    values = {"entries": Jsonb([{"place": at, **entry} for at, entry in enumerate(entries)])}
-    composed = fetch_all(connection, "compose_entries", values, FILE, of=Named)
-    for chunk, entry, columns in zip(chunks, entries, composed, strict=True):
-        chunk |= {**columns, "language": entry["language"]}
+    texts = [{**it, "language": None, "former_language": it.get("language")} for it in chunks]
+    entries = _index(connection, scope, texts)
+    chunks = [chunk | entry for chunk, entry in zip(chunks, entries, strict=True)]
     written = {
         **scope.key,
         "chunk_ids": [row["chunk_id"] for row in rows],
@@ -189,19 +183,24 @@ def _relex_past(connection: Connection, scope: Scope, after: int | None) -> list
 
 
 def _index(
-    scope: Scope, texts: Sequence[Mapping[str, Any]], granularity: Granularity
+    connection: Connection, scope: Scope, texts: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the languages of these texts, and the lexemes of their fields."""
+    """Return the columns of these texts' index entries."""
+    languages: list[str] = []
     entries: list[dict[str, Any]] = []
-    for text in texts:
+    for place, text in enumerate(texts):
         draft = ChunkDraft(
-            granularity=granularity,
             last_ordinal=text["ordinal"],
             content_hash="",
             **{name: text[name] for name in _TEXTS},
         )
         # What is too short to show its language keeps the one that it has.
         default = text["former_language"] or scope.last_language
-        language = writes.find_language(scope, draft, default)
-        entries.append({"language": language, **writes.index_terms(draft, language)})
-    return entries
+        languages.append(writes.find_language(scope, draft, default))
+        entries.append({"place": place, **writes.index_terms(draft, languages[-1])})
+    values = {"entries": Jsonb(entries)}
+    composed = fetch_all(connection, "compose_entries", values, FILE, of=Named)
+    return [
+        {**columns, "language": language}
+        for columns, language in zip(composed, languages, strict=True)
+    ]

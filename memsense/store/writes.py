@@ -28,9 +28,9 @@ from memsense.store.supersession import unlink_statements
 from memsense.store.tokens import delete_tokens
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
-from memsense.text.configurations import AUTO
+from memsense.text.configurations import choose_language
 from memsense.text.identifiers import as_lexemes, index_identifiers
-from memsense.text.language import READ, detect
+from memsense.text.language import READ
 from memsense.text.lexemes import index_lexemes
 from memsense.types import (
     ChunkDraft,
@@ -236,13 +236,10 @@ def find_language(scope: Scope, first: ChunkDraft, default: str) -> str:
 
     A text that is too short to show its language has the `default`.
     """
-    if scope.language != AUTO:
-        return scope.language
-    if first.language is not None:
-        return first.language
     user_text, assistant_text = first.user_text or first.session_text, first.assistant_text
     room = max(READ // 2, READ - len(assistant_text))
-    return detect(f"{user_text[:room]}\n{assistant_text}", default)
+    text = f"{user_text[:room]}\n{assistant_text}"
+    return choose_language(text, default, scope.language, first.language)
 
 
 def index_terms(texts: IndexedTexts, language: str) -> dict[str, str | list[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 import Stemmer
 
 from memsense.errors import InvalidInputError
-from memsense.text.language import LANGUAGES, STEMMERS, read_stop_words
+from memsense.text.language import LANGUAGES, STEMMERS, detect, read_stop_words
 from memsense.text.scripts import HAN_AND_KANA, KHMER, LAO, MYANMAR, THAI, unify_forms
 
 AUTO = "auto"
@@ -46,6 +46,17 @@ def read_language(name: str) -> str:
     )
 
 
+def choose_language(text: str, default: str, *named: str | None) -> str:
+    """Return the language of a text: the first that is named, else the text's own.
+
+    Args:
+        text: The text.
+        default: The language if the text is too short to show one.
+        named: Codes, first that of the namespace; "auto" and None name no language.
+    """
+    return next((it for it in named if it and it != AUTO), None) or detect(text, default)
+
+
 def list_former_lexemes(text: str, language: str) -> list[str]:
     """Return the words of a question as version 1 of the index has them, each once.
 
@@ -54,8 +65,9 @@ def list_former_lexemes(text: str, language: str) -> list[str]:
 
     Args:
         text: The question.
-        language: Code of the configuration that the namespace had.
+        language: Language of the namespace. Under "auto" its texts were indexed as English.
     """
+    language = choose_language("", "en", language)
     stop_words = read_stop_words(language)
     module: Any = Stemmer  # it has no types
     stem: Callable[[str], str] = str

@@ -32,6 +32,7 @@ from memsense.errors import (
     EmbeddingError,
     NotFoundError,
 )
+from memsense.store import reindexing
 from memsense.types import Chunk, EmbedWhen
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -254,6 +255,7 @@ def patiently(work: Callable[[], object]) -> None:
 def do_jobs(data_dir: str, user_id: str) -> None:
     """Looks for jobs often, so that there is work to be killed at."""
     worker.POLL_SECONDS = 0.1
+    reindexing.AT_ONCE = 5
     with open_life(data_dir, user_id) as memory:
         memory.jobs.work(threading.Event())
 

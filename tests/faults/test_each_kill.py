@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from client import open_life
 from embedders import TokenHashingEmbedder
+from former import make_former
 from invariants import assert_whole, contents
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
@@ -234,6 +235,22 @@ def store_long_exchanges(memory: MemSense, user_id: str, count: int) -> None:
     memory.indexes.make_sessions()
 
 
+def kill_at_work(
+    data_dir: Path,
+    chance: random.Random,
+    count: Callable[[], int],
+    is_enough: Callable[[int], bool],
+) -> None:
+    """Start a worker of the memory "killed", and kill it a moment after so many rows are left."""
+    worker = start_client("work", data_dir, "killed")
+    ends_at = time.monotonic() + PATIENCE
+    while not is_enough(count()):
+        assert time.monotonic() < ends_at
+        time.sleep(0.02)
+    time.sleep(chance.uniform(0, 0.2))
+    _kill(worker)
+
+
 def test_a_worker_that_is_killed_while_it_cuts_exchanges_loses_nothing(
     data_dir: Path,
     chance: random.Random,
@@ -263,16 +280,7 @@ def test_a_worker_that_is_killed_while_it_cuts_exchanges_loses_nothing(
                 ).fetchall()
                 return rows[0][0]
 
-            def work_until(is_enough: Callable[[int], bool]) -> None:
-                """Start a worker, and kill it a moment after so many exchanges are left."""
-                worker = start_client("work", data_dir, "killed")
-                ends_at = time.monotonic() + PATIENCE
-                while not is_enough(count_long()):
-                    assert time.monotonic() < ends_at
-                    time.sleep(0.02)
-                time.sleep(chance.uniform(0, 0.2))
-                _kill(worker)
-
+            work_until = partial(kill_at_work, data_dir, chance, count_long)
             for _ in range(kills):
                 before = count_long()
                 work_until(lambda left, before=before: left < before)
@@ -280,4 +288,72 @@ def test_a_worker_that_is_killed_while_it_cuts_exchanges_loses_nothing(
                 assert connection.execute(TEXTS, {"user": "killed"}).fetchall() == texts
             work_until(lambda left: left == 0)
             assert contents(connection, "killed")[0] == contents(connection, "whole")[0]
+            assert_whole(connection)
+
+
+SAID = {
+    "Ich sammle Pilze am See Nummer {}.": "Pilze am See Nummer {}",
+    "My sister keeps bees in garden {}.": "bees in garden {}",
+    "Мой брат купил велосипед номер {}.": "велосипед номер {}",
+    "我在第{}号店买了一辆自行车。": "第{}号店自行车",
+}
+
+
+def test_a_worker_that_is_killed_while_it_makes_entries_again_loses_nothing(
+    data_dir: Path, chance: random.Random, kills: int
+) -> None:
+    languages = "SELECT languages, lexemes_version FROM memsense.scopes WHERE user_id = %s"
+    with open_life(str(data_dir), "whole") as whole, open_life(str(data_dir), "killed") as killed:
+        for user_id, memory in (("whole", whole), ("killed", killed)):
+            for number in range(5 * (kills + 1)):
+                said = [
+                    message
+                    for at, text in enumerate(SAID)
+                    for message in (
+                        {"role": "user", "content": text.format(4 * number + at), "at": AT},
+                        {"role": "assistant", "content": "Noted."},
+                    )
+                ]
+                memory.add(said, user_id=user_id, session_id=f"s{number % 5}", mode="turn")
+        with (
+            EmbeddedServer(data_dir) as server,
+            psycopg.connect(server.url, autocommit=True) as connection,
+        ):
+            texts = connection.execute(TEXTS, {"user": "killed"}).fetchall()
+            make_former(connection)
+            whole.jobs.run()
+
+            def count_former() -> int:
+                rows = connection.execute(
+                    "SELECT count(*) FROM memsense.chunks JOIN memsense.scopes USING (scope_id)"
+                    " WHERE user_id = 'killed' AND language IS NULL"
+                ).fetchall()
+                return rows[0][0]
+
+            for _ in range(kills):
+                before = count_former()
+                assert before
+                kill_at_work(
+                    data_dir, chance, count_former, lambda left, before=before: left < before
+                )
+                assert_whole(connection)
+                assert connection.execute(TEXTS, {"user": "killed"}).fetchall() == texts
+                number = chance.randrange(5 * (kills + 1))
+                for at, (text, question) in enumerate(SAID.items()):
+                    asked, wanted = (it.format(4 * number + at) for it in (question, text))
+                    # Words that only entries of this version have look rare while these are few.
+                    hits = killed.search(asked, user_id="killed", profile="lexical", top_k=10)
+                    assert wanted in {hit.chunk.user_text for hit in hits}
+
+            def count_jobs() -> int:
+                return connection.execute(
+                    "SELECT FROM memsense.jobs JOIN memsense.scopes USING (tenant_id, scope_id)"
+                    " WHERE user_id = 'killed'"
+                ).rowcount
+
+            kill_at_work(data_dir, chance, count_jobs, lambda left: left == 0)
+            assert contents(connection, "killed") == contents(connection, "whole")
+            [expected] = connection.execute(languages, ["whole"]).fetchall()
+            assert connection.execute(languages, ["killed"]).fetchall() == [expected]
+            assert expected[1] == 2
             assert_whole(connection)

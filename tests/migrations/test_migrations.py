@@ -14,6 +14,7 @@ from typing import Any, LiteralString, cast
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
+from former import COUNT_FORMER
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from servers import TestServer
 
@@ -198,6 +199,43 @@ def test_an_upgrade_leaves_long_exchanges_to_jobs_that_cut_them(
         for topic in topics:
             assert topic in memory.search(f"Who plays with {topic}?", user_id="ada")[0].content
     assert execute(empty_database_url, f"{waiting} WHERE j.kind = 'recut'") == []
+
+
+def test_an_upgrade_indexes_words_by_language_in_jobs_and_finds_them_meanwhile(
+    empty_database_url: str,
+) -> None:
+    texts = {"ada": "Die Züge nach Köln fahren pünktlich.", "bo": "The boats were painted in May."}
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        for user_id, text in texts.items():
+            memory.add(text, user_id=user_id, session_id="s")
+    downgrade(empty_database_url, "0034")
+    execute(
+        empty_database_url,
+        "UPDATE memsense.chunks SET tsv = setweight(to_tsvector('english', user_text), 'A')",
+    )
+    for statement in COUNT_FORMER:
+        execute(empty_database_url, statement)
+    upgrade(empty_database_url)
+    waiting = "SELECT count(*) FROM memsense.jobs WHERE kind = 'relex'"
+    assert execute(empty_database_url, waiting) == [(2,)]
+    with MemSense.open(empty_database_url, profile="lexical") as memory:
+        new = "Züge halten auch in Berlin."
+        memory.add(new, user_id="eva", session_id="s")
+
+        def find(question: str) -> set[str]:
+            hits = memory.search(question, all_users=True, top_k=2)
+            return {hit.chunk.user_text for hit in hits}
+
+        for is_done in (False, True):
+            if is_done:
+                memory.jobs.run()
+                assert find("zuege") == {texts["ada"], new}
+            assert find("Züge") == {texts["ada"], new}
+            assert texts["bo"] in find("painted boats")
+    assert execute(empty_database_url, waiting) == [(0,)]
+    versions = "SELECT DISTINCT lexemes_version FROM memsense.scopes"
+    assert execute(empty_database_url, versions) == [(2,)]
 
 
 def test_an_upgrade_keeps_what_is_stored(empty_database_url: str) -> None:

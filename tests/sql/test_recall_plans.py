@@ -241,9 +241,15 @@ def test_near_lexemes_are_looked_up_by_index_and_only_for_words_that_the_memory_
 
     known = reads(" ".join(WORDS))
     assert [node["Actual Loops"] for node in known] == [0] * len(known)
-    unknown = reads(f"{WORDS[0]} lantern")
-    assert {node["Index Name"] for node in unknown} == {"lexemes_pkey", "lexemes_reversed"}
-    assert all(node["Actual Loops"] == 1 for node in unknown)
+    unknown = reads(f"{WORDS[0]} lanternpost")
+    assert [node["Index Name"] for node in unknown] == [
+        "lexemes_pkey",
+        "lexemes_reversed",
+        "lexemes_pkey",
+    ]
+    # Two halves of the word, and what neither half begins or ends with: two swapped letters in
+    # its middle and the shortest parts of a compound.
+    assert [node["Actual Loops"] for node in unknown] == [1, 1, 4]
     # A range of the vocabulary, which has 2,000 words for each of twelve users.
     assert sum(map(rows_read, unknown)) < 100
 

@@ -1,13 +1,12 @@
 """Index entries of version 1 are made again by jobs, while both versions are searched."""
 
-import re
 from collections.abc import Callable, Generator
-from itertools import pairwise
 from typing import Any
 
 import psycopg
 import pytest
 from counting import assert_counted
+from former import make_former
 
 from memsense import MemSense
 from memsense.db import run_transaction
@@ -23,39 +22,14 @@ TEXTS = {
     "我上个月在杭州买了一辆自行车。": "自行车",
     "新しいカメラを買いました。": "カメラ",
     "Вчера мы купили ёлку.": "ёлку",
+    "Ο αδελφός μου μένει στη Θεσσαλονίκη.": "Θεσσαλονίκη",
+    "나는 부산에서 자전거를 샀다.": "자전거를",
+    "เมื่อวานฉันซื้อจักรยานใหม่": "จักรยาน",
+    "اشترى أخي دراجة زرقاء في القاهرة.": "القاهرة",
+    "אחותי גרה בחיפה ליד הים.": "בחיפה",
+    "मेरी बहन जयपुर में रहती है।": "जयपुर",
+    "The 🔑 hangs behind my jacket.": "🔑 jacket",
 }
-
-INDEX = """
-UPDATE memsense.chunks
-SET language = NULL, tsv = setweight(to_tsvector('english', %s), 'A') WHERE user_text = %s
-"""
-
-FORMER = """
-UPDATE memsense.chunks
-SET user_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(tsv));
-DELETE FROM memsense.lexemes;
-INSERT INTO memsense.lexemes
-SELECT tenant_id, scope_id, granularity, lexeme, count(*)
-FROM memsense.chunks CROSS JOIN unnest(tsvector_to_array(tsv)) AS lexeme GROUP BY 1, 2, 3, 4;
-DELETE FROM memsense.scope_statistics;
-INSERT INTO memsense.scope_statistics
-    (tenant_id, scope_id, granularity, chunk_count, user_length, assistant_length, tag_length,
-     context_length)
-SELECT tenant_id, scope_id, granularity, count(*), sum(user_length), 0, 0, 0
-FROM memsense.chunks GROUP BY 1, 2, 3;
-UPDATE memsense.scopes SET lexemes_version = 1, languages = '{}';
-INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id)
-SELECT tenant_id, namespace_id, 'relex', scope_id FROM memsense.scopes;
-"""
-
-
-def cut(text: str) -> str:
-    """Return the text with Chinese and Japanese cut into pairs, as version 1 cut them."""
-    return re.sub(
-        "[\u3041-\u9fff]+",
-        lambda run: " ".join(first + second for first, second in pairwise(run[0])),
-        text,
-    )
 
 
 def remember(memory: MemSense, text: str, user_id: str = "ada") -> int:
@@ -69,9 +43,7 @@ def former(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[
     for text in TEXTS:
         remember(memory, text)
     with psycopg.connect(database_url, autocommit=True) as connection:
-        for text in TEXTS:
-            connection.execute(INDEX, [cut(text), text])
-        connection.execute(FORMER)
+        make_former(connection)
         yield connection
 
 
@@ -107,12 +79,13 @@ def test_both_versions_are_found_until_the_job_is_done_and_texts_stay_as_they_ar
         )
     assert state(former)[0][0] == 1
     named = "SELECT count(language), count(*) FROM memsense.chunks WHERE scope_id = 1"
-    assert former.execute(named).fetchone() == (4, 6)
+    assert former.execute(named).fetchone() == (4, len(TEXTS))
     assert_counted(former)
     for text, question in TEXTS.items():
         assert text in find(memory, question)
     memory.jobs.run()
-    assert state(former)[0] == (2, {"de": 1, "en": 1, "fr": 1, "ja": 1, "ru": 1, "zh": 1}, 0)
+    languages = {**dict.fromkeys("ar de el fr he hi ja ko ru th zh".split(), 1), "en": 2}
+    assert state(former)[0] == (2, languages, 0)
     assert_counted(former)
     for text, question in TEXTS.items():
         assert find(memory, question)[0] == text
@@ -134,15 +107,39 @@ def test_what_is_written_to_a_memory_of_version_one_is_found_beside_its_other_te
     assert_counted(former)
 
 
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("version", [1, 2])
-def test_erasing_a_text_removes_its_lexemes(
-    memory: MemSense, former: psycopg.Connection[Any], text: str, version: int
+def test_erasing_a_text_in_any_script_removes_its_lexemes(
+    memory: MemSense, former: psycopg.Connection[Any], version: int
 ) -> None:
     if version == 2:
         memory.jobs.run()
-    memory.erase(user_id="ada", session_id=text[:8])
-    assert text not in find(memory, TEXTS[text])
-    assert_counted(former)
-    lexemes = former.execute("SELECT lexeme FROM memsense.lexemes WHERE document_frequency <= 0")
-    assert lexemes.fetchall() == []
+    for text, question in TEXTS.items():
+        assert text in find(memory, question)
+        memory.erase(user_id="ada", session_id=text[:8])
+        assert text not in find(memory, question)
+        assert_counted(former)
+    assert former.execute("SELECT * FROM memsense.lexemes").fetchall() == []
+
+
+def test_words_of_past_texts_are_found_before_and_after_the_job(
+    memory: MemSense, database_url: str
+) -> None:
+    memory.settings.set(history="on")
+    stored = [remember(memory, text) for text in TEXTS]
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        [then] = connection.execute("SELECT clock_timestamp()").fetchone() or [None]
+        for number, chunk_id in enumerate(stored):
+            memory.update(chunk_id, content=f"Replaced by number {number}.")
+        make_former(connection)
+        for is_done in (False, True):
+            if is_done:
+                memory.jobs.run()
+                assert find(memory, "zuege koeln", user_id="ada", as_of=then)[0] == next(
+                    iter(TEXTS)
+                )
+            for text, question in TEXTS.items():
+                assert find(memory, question, user_id="ada", as_of=then)[0] == text
+                assert text not in find(memory, question)
+        assert_counted(connection)
+        left = "SELECT chunk ->> 'user_text' FROM memsense.past_chunks WHERE chunk ->> 'tsv' <> ''"
+        assert {text for (text,) in connection.execute(left)} >= {*TEXTS}

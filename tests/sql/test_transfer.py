@@ -170,6 +170,27 @@ def test_vectors_in_an_export_spare_the_embedder(open_memory: OpenMemory) -> Non
     assert stranger.embedded
 
 
+TEXTS = {
+    "Mein Stammlokal heißt Ka\u0308sku\u0308che, nicht Käsküche.": "de",
+    "Вчера мы купили ёлку и сты\u0301рили игрушки.": "ru",
+    "我上个月在杭州买了一辆自行车,ＫＸ４０９３。": "zh",
+    "新しいカメラを買いました。ｶﾒﾗ": "ja",
+    "أخي أحـمد يَعمل في المطار.": "ar",
+    "My 👩🏽\u200d🚒 neighbour\u00adhood has a ☂\ufe0f.": "en",
+}
+
+
+def test_an_import_keeps_languages_and_every_byte_of_texts(open_memory: OpenMemory) -> None:
+    memory, other = open_memory(), open_memory(namespace="other")
+    for number, text in enumerate(TEXTS):
+        message = {"role": "user", "content": text}
+        memory.add([message], user_id="ada", session_id=f"s{number}", mode="turn")
+    other.import_from(io.StringIO(export_text(memory)))
+    for stored in (memory, other):
+        chunks = stored.recent(user_id="ada")
+        assert {chunk.user_text: chunk.language for chunk in chunks} == TEXTS
+
+
 def test_an_import_into_the_exported_memory_changes_nothing(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:

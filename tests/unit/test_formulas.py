@@ -62,10 +62,16 @@ def test_a_regression_is_on_the_page_with_its_weights(heading: str, weights: Any
     assert weights_of(heading) == weights._asdict()
 
 
-def test_the_decision_to_be_silent_is_on_the_page_with_both_sets_of_weights() -> None:
-    assert weights_of("Silence", -3) == silence.TOKEN_WEIGHTS
-    assert weights_of("Silence", -2) == silence.WORD_WEIGHTS
-    assert weights_of("Silence", -1) == silence.UNKNOWN_WEIGHTS
+def test_the_decision_to_be_silent_is_on_the_page_with_all_sets_of_weights() -> None:
+    columns = (
+        silence.TOKEN_WEIGHTS,
+        silence.FOREIGN_WEIGHTS,
+        silence.WORD_WEIGHTS,
+        silence.UNKNOWN_WEIGHTS,
+        silence.MODEL_WEIGHTS["use-multilingual-3"],
+    )
+    for column, weights in enumerate(columns, -len(columns)):
+        assert weights_of("Silence", column) == weights
 
 
 def test_the_nearness_to_a_date_is_on_the_page() -> None:

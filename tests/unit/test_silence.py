@@ -6,7 +6,7 @@ import pytest
 
 from memsense.evaluation.context import read_unrelated
 from memsense.search.explanation import Explanation, WordMatch
-from memsense.search.silence import Judged, is_small_talk, judge
+from memsense.search.silence import Judged, is_small_talk, judge, judge_features
 
 EXPLAIN = Explanation(
     chunk_id=1, routes=(), rrf_score=0.1, rrf_k=15, terms=(), session=None, final_score=0.1
@@ -122,7 +122,22 @@ def test_coverage_decides_about_a_prompt_that_the_model_does_not_know() -> None:
         return judge("Как зовут собаку?", [hit], question, is_asked=is_asked).chance
 
     assert chance(0.03) < 0.5 < chance(0.05)
-    assert chance(0.03, is_asked=True) > 0.5 > chance(0.01, is_asked=True)
+    assert chance(0.03, is_asked=True) > 0.5 > chance(0.0, is_asked=True)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asks"),
+    [
+        ("Wo steht der Router?", 1.0),
+        ("路由器在哪儿？", 1.0),
+        ("ルーターはどこですか。", 1.0),
+        ("أين الموجه؟", 1.0),
+        ("Schreib einen Brief.", 0.0),
+        ("秋についての短い詩を書いて", 0.0),
+    ],
+)
+def test_a_prompt_that_ends_as_a_question_does_asks(prompt: str, asks: float) -> None:
+    assert judge_features(prompt, [hit(0.4, 0.5, 0.3)], {})["asks"] == asks
 
 
 def test_a_model_without_tokens_has_weights_of_its_own() -> None:
@@ -130,7 +145,7 @@ def test_a_model_without_tokens_has_weights_of_its_own() -> None:
         explain = replace(EXPLAIN, similarity=similarity, coverage=0.1, model=model)
         return judge("Wie heißt der Hund?", [Judged(explain=explain, text="")], {}).chance
 
-    assert chance(0.25, "use-multilingual-3") < 0.5 < chance(0.31, "use-multilingual-3")
+    assert chance(0.17, "use-multilingual-3") < 0.5 < chance(0.23, "use-multilingual-3")
     assert chance(0.25, "another") == chance(0.31, "another")
 
 
@@ -141,6 +156,6 @@ def test_the_hits_that_the_model_of_the_best_one_compared_decide() -> None:
 
 
 def test_a_prompt_in_another_language_than_english_needs_nearer_hits() -> None:
-    relevance = [judge("Wie?", [hit(0.4, 0.5, 0.3)], {"language": it}) for it in ("en", "de")]
+    relevance = [judge("Wie", [hit(0.4, 0.5, 0.3)], {"language": it}) for it in ("en", "de")]
     assert relevance[0].chance > relevance[1].chance
-    assert relevance[0] == judge("Wie?", [hit(0.4, 0.5, 0.3)], {})
+    assert relevance[0] == judge("Wie", [hit(0.4, 0.5, 0.3)], {})

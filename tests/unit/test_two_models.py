@@ -1,5 +1,6 @@
 """Choice of models by language, and the common ranking of texts of two models."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -8,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsense.embed import multilingual
-from memsense.search.plan import ChosenModels, SearchPlan, choose_models
+from memsense.search.plan import (
+    ChosenModels,
+    SearchPlan,
+    analyse,
+    choose_models,
+    find_asked_language,
+)
 from memsense.search.profiles import BALANCED, PROFILES, SECOND_MODEL, TOKEN_WEIGHTS
 from memsense.search.question import analyse_question
 from memsense.search.rank.choose import rank_candidates
@@ -36,12 +43,8 @@ def known_scope(languages: tuple[str, ...]) -> KnownScope:
     )
 
 
-def choose(
-    question: str,
-    languages: tuple[str, ...] | None,
-    second: EmbeddingModel | None = SECOND,
-) -> ChosenModels:
-    plan = SearchPlan(
+def make_plan(question: str, second: EmbeddingModel | None = SECOND) -> SearchPlan:
+    return SearchPlan(
         request=SearchRequest(query=question),
         tenant_id=1,
         namespace="default",
@@ -50,7 +53,15 @@ def choose(
         profile=BALANCED,
         asked_at=NOW,
     )
-    return choose_models(plan, None if languages is None else known_scope(languages))
+
+
+def choose(
+    question: str,
+    languages: tuple[str, ...] | None,
+    second: EmbeddingModel | None = SECOND,
+) -> ChosenModels:
+    state = None if languages is None else known_scope(languages)
+    return choose_models(make_plan(question, second), state)
 
 
 ENGLISH = ("en",)
@@ -85,6 +96,23 @@ def test_the_languages_of_question_and_memory_choose_the_models(
     chosen: tuple[EmbeddingModel, EmbeddingModel | None],
 ) -> None:
     assert choose(question, languages) == chosen
+
+
+@pytest.mark.parametrize(
+    ("question", "languages", "language"),
+    [
+        ("Convert 72 Fahrenheit to Celsius", ENGLISH, "en"),
+        ("Wo hat Ada denn ihr Fahrrad?", ENGLISH, "de"),
+        ("Fahrrad?", GERMAN, "de"),
+        ("Где велосипед?", GERMAN, "ru"),
+    ],
+)
+def test_a_question_is_analysed_in_the_language_that_chooses_its_models(
+    question: str, languages: tuple[str, ...], language: str
+) -> None:
+    plan, state = make_plan(question), known_scope(languages)
+    assert find_asked_language(plan, state) == analyse(plan, state).language == language
+    assert find_asked_language(replace(plan, language="nl"), state) == "nl"
 
 
 def test_a_second_model_of_some_languages_is_asked_in_these_alone() -> None:

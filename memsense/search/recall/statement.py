@@ -534,23 +534,13 @@ def _words(shape: Shape) -> Iterator[str]:
 
 
 def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
-    # A memory has one row of a lexeme: to add them up would cost each search for nothing.
-    is_several = shape.whose == "all_users"
-    total = "sum(document_frequency)"
-    yield _part(
-        "known",
-        shape,
-        document_frequency=total if is_several else "document_frequency",
-        grouped=_part("known_of_all_users") if is_several else "",
-    )
-    if _has_near(shape):
-        yield _part("unknown", shape)
-        yield _part(
-            "nearby",
-            shape,
-            document_frequency=total if is_several else "max(document_frequency)",
-            union="UNION" if is_several else "UNION ALL",
-        )
+    steps = ["known", "unknown", "nearby"] if _has_near(shape) else ["known"]
+    for step in steps:
+        # A memory has one row of a lexeme: to add them up would cost each search for nothing.
+        is_summed = shape.whose == "all_users" and step != "unknown"
+        total = "sum(document_frequency)" if is_summed else "document_frequency"
+        grouped = _part(f"{step}_of_all_users") if is_summed else ""
+        yield _part(step, shape, document_frequency=total, grouped=grouped)
     yield _part("terms", shape, and_nearby=_part("and_nearby") if _has_near(shape) else "")
     yield _part("drivers")
     yield _part(postings, shape, takes_part=_takes_part(shape, "c.chunk_id"))

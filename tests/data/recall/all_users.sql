@@ -162,33 +162,16 @@ nearby AS MATERIALIZED (
     SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
     FROM (
         SELECT
-            granularity, lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
+            granularity, judged.lexeme, word, share, sum(document_frequency)::float8 AS document_frequency,
             row_number() OVER (
-                PARTITION BY word, granularity ORDER BY share DESC, sum(document_frequency) DESC, lexeme) AS place
-        FROM (
-            SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
-            FROM unknown
-            CROSS JOIN LATERAL (
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND granularity = ANY (%(granularities)s::text[])
-                  AND lexeme >= left(unknown.lexeme, unknown.half)
-                  AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
-                UNION
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND granularity = ANY (%(granularities)s::text[])
-                  AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
-                  AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
-                UNION
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND granularity = ANY (%(granularities)s::text[])
-                  AND lexeme = ANY (unknown.others)
-                OFFSET 0
-            ) AS near
-            CROSS JOIN LATERAL (
-                SELECT CASE
+                PARTITION BY word, granularity
+                ORDER BY share DESC, sum(document_frequency) DESC, judged.lexeme) AS place
+        FROM unknown
+        CROSS JOIN scope
+        CROSS JOIN LATERAL (
+            SELECT
+                granularity, near.lexeme, document_frequency,
+                CASE
                     WHEN starts_with(near.lexeme, unknown.lexeme)
                       OR right(near.lexeme, unknown.size) = unknown.lexeme
                       AND length(near.lexeme) >= unknown.size + %(rest_letters)s
@@ -198,12 +181,40 @@ nearby AS MATERIALIZED (
                     THEN %(near_share)s
                     WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
                 END AS share
-                OFFSET 0
-            ) AS judged
-            WHERE judged.share IS NOT NULL
-              AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM question))
-        ) AS found
-        GROUP BY granularity, lexeme, word, share
+            FROM (
+                SELECT granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                  AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme >= unknown.beginning
+                  AND lexeme < unknown.beginning || chr(1114111)
+                UNION ALL
+                SELECT granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                  AND granularity = ANY (%(granularities)s::text[])
+                  AND reverse(lexeme) >= reverse(unknown.ending)
+                  AND reverse(lexeme) < reverse(unknown.ending) || chr(1114111)
+                  AND NOT starts_with(lexeme, unknown.beginning)
+                UNION ALL
+                SELECT found.granularity, found.lexeme, found.document_frequency
+                FROM unnest(unknown.others) AS other
+                CROSS JOIN LATERAL (
+                    SELECT granularity, lexeme, document_frequency
+                    FROM memsense.lexemes
+                    WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                      AND granularity = ANY (%(granularities)s::text[])
+                      AND lexeme = other
+                    OFFSET 0
+                ) AS found
+                WHERE NOT starts_with(other, unknown.beginning)
+                  AND right(other, unknown.size / 2) <> unknown.ending
+            ) AS near
+            OFFSET 0
+        ) AS judged
+        WHERE share IS NOT NULL
+          AND judged.lexeme <> ALL (ARRAY(SELECT lexeme FROM question))
+        GROUP BY granularity, judged.lexeme, word, share
     ) AS placed
     WHERE place <= %(near_lexemes)s
     ORDER BY granularity, lexeme, share DESC, word

@@ -157,19 +157,23 @@ known AS MATERIALIZED (
 )
 unknown AS MATERIALIZED (
     SELECT
-        word, lexeme, length(lexeme) AS size, (length(lexeme) + 1) / 2 AS half,
+        word, lexeme, length(lexeme) AS size,
+        left(lexeme, (length(lexeme) + 1) / 2) AS beginning,
+        right(lexeme, length(lexeme) / 2) AS ending,
         ARRAY(
-            SELECT left(lexeme, i) || middle || substr(lexeme, i + next)
+            SELECT unnest(ARRAY[
+                left(lexeme, i) || '_' || substr(lexeme, i + 1),
+                left(lexeme, i) || '_' || substr(lexeme, i + 2),
+                left(lexeme, i) || substr(lexeme, i + 2)])
             FROM generate_series(0, length(lexeme)) AS i
-            CROSS JOIN (VALUES ('_', 1), ('_', 2), ('', 2)) AS of_one (middle, next)
             WHERE length(lexeme) >= %(near_letters)s) AS misspelt,
         ARRAY(
-            SELECT overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i) FROM generate_series(1, length(lexeme) - 1) AS i
-            WHERE length(lexeme) >= %(near_letters)s
-            UNION ALL
-            SELECT part
-            FROM generate_series(%(part_letters)s, length(lexeme) - %(rest_letters)s) AS i
-            CROSS JOIN LATERAL (VALUES (left(lexeme, i)), (right(lexeme, i))) AS of_size (part)) AS others
+            SELECT unnest(
+                CASE WHEN length(lexeme) >= %(near_letters)s
+                     THEN ARRAY[overlay(lexeme PLACING reverse(substr(lexeme, i, 2)) FROM i)] END
+                || CASE WHEN i BETWEEN %(part_letters)s AND length(lexeme) - %(rest_letters)s
+                        THEN ARRAY[left(lexeme, i), right(lexeme, i)] END)
+            FROM generate_series(1, length(lexeme) - 1) AS i) AS others
     FROM rarest
     WHERE may_be_near
       AND length(lexeme) <= 40
@@ -181,33 +185,16 @@ nearby AS MATERIALIZED (
     SELECT DISTINCT ON (granularity, lexeme) granularity, lexeme, word, share, document_frequency
     FROM (
         SELECT
-            granularity, lexeme, word, share, max(document_frequency)::float8 AS document_frequency,
+            granularity, judged.lexeme, word, share, document_frequency::float8 AS document_frequency,
             row_number() OVER (
-                PARTITION BY word, granularity ORDER BY share DESC, max(document_frequency) DESC, lexeme) AS place
-        FROM (
-            SELECT unknown.word, near.scope_id, near.granularity, near.lexeme, near.document_frequency, judged.share
-            FROM unknown
-            CROSS JOIN LATERAL (
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
-                  AND lexeme >= left(unknown.lexeme, unknown.half)
-                  AND lexeme < left(unknown.lexeme, unknown.half) || chr(1114111)
-                UNION ALL
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
-                  AND reverse(lexeme) >= left(reverse(unknown.lexeme), unknown.size - unknown.half)
-                  AND reverse(lexeme) < left(reverse(unknown.lexeme), unknown.size - unknown.half) || chr(1114111)
-                UNION ALL
-                SELECT scope_id, granularity, lexeme, document_frequency
-                FROM memsense.lexemes
-                WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND granularity = ANY (%(granularities)s::text[])
-                  AND lexeme = ANY (unknown.others)
-                OFFSET 0
-            ) AS near
-            CROSS JOIN LATERAL (
-                SELECT CASE
+                PARTITION BY word, granularity
+                ORDER BY share DESC, document_frequency DESC, judged.lexeme) AS place
+        FROM unknown
+        CROSS JOIN scope
+        CROSS JOIN LATERAL (
+            SELECT
+                granularity, near.lexeme, document_frequency,
+                CASE
                     WHEN starts_with(near.lexeme, unknown.lexeme)
                       OR right(near.lexeme, unknown.size) = unknown.lexeme
                       AND length(near.lexeme) >= unknown.size + %(rest_letters)s
@@ -217,12 +204,40 @@ nearby AS MATERIALIZED (
                     THEN %(near_share)s
                     WHEN near.lexeme = ANY (unknown.others) THEN %(part_share)s
                 END AS share
-                OFFSET 0
-            ) AS judged
-            WHERE judged.share IS NOT NULL
-              AND near.lexeme <> ALL (ARRAY(SELECT lexeme FROM rarest))
-        ) AS found
-        GROUP BY granularity, lexeme, word, share
+            FROM (
+                SELECT granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                  AND granularity = ANY (%(granularities)s::text[])
+                  AND lexeme >= unknown.beginning
+                  AND lexeme < unknown.beginning || chr(1114111)
+                UNION ALL
+                SELECT granularity, lexeme, document_frequency
+                FROM memsense.lexemes
+                WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                  AND granularity = ANY (%(granularities)s::text[])
+                  AND reverse(lexeme) >= reverse(unknown.ending)
+                  AND reverse(lexeme) < reverse(unknown.ending) || chr(1114111)
+                  AND NOT starts_with(lexeme, unknown.beginning)
+                UNION ALL
+                SELECT found.granularity, found.lexeme, found.document_frequency
+                FROM unnest(unknown.others) AS other
+                CROSS JOIN LATERAL (
+                    SELECT granularity, lexeme, document_frequency
+                    FROM memsense.lexemes
+                    WHERE tenant_id = %(tenant_id)s AND scope_id = scope.scope_id
+                      AND granularity = ANY (%(granularities)s::text[])
+                      AND lexeme = other
+                    OFFSET 0
+                ) AS found
+                WHERE NOT starts_with(other, unknown.beginning)
+                  AND right(other, unknown.size / 2) <> unknown.ending
+            ) AS near
+            OFFSET 0
+        ) AS judged
+        WHERE share IS NOT NULL
+          AND judged.lexeme <> ALL (ARRAY(SELECT lexeme FROM rarest))
+        
     ) AS placed
     WHERE place <= %(near_lexemes)s
     ORDER BY granularity, lexeme, share DESC, word
