@@ -19,7 +19,7 @@ _current: ContextVar["Call | None"] = ContextVar("call", default=None)
 
 
 class Cancellable(Protocol):
-    """What a call waits for: a connection, whose statement can be cancelled, or a queue."""
+    """Connection whose statement can be cancelled, or another thing that a call waits for."""
 
     def cancel_safe(self, *, timeout: float = ...) -> None:
         """End the wait, now or soon."""
@@ -88,7 +88,7 @@ class Call:
 
 
 def current_call() -> Call | None:
-    """Return the call of this thread, None if nobody may cancel it."""
+    """Return the call of this thread, None if it has none."""
     return _current.get()
 
 

@@ -49,7 +49,7 @@ class _Ticket(Generic[W, T]):
 
 
 class Groups(Generic[W, T]):
-    """Queues of the writes to each memory; whoever finds a queue empty leads.
+    """Queues of the writes to each memory; one that finds its queue empty leads.
 
     The leader stores its own write and those that wait behind it, in one transaction and in the
     order of their arrival. If that fails, each of them is run alone by its own thread, so that one
@@ -141,7 +141,7 @@ class Groups(Generic[W, T]):
         try:
             results = together([it.write for it in group])
         except BaseException as error:
-            self._give_back(group[1:], error)
+            self._return_writes(group[1:], error)
             if isinstance(error, ConnectionFailedError | KeyboardInterrupt | SystemExit):
                 raise
         else:
@@ -153,7 +153,7 @@ class Groups(Generic[W, T]):
             return results[0]
         return alone(ticket.has_waited)
 
-    def _give_back(self, others: Sequence[_Ticket[W, T]], error: BaseException) -> None:
+    def _return_writes(self, others: Sequence[_Ticket[W, T]], error: BaseException) -> None:
         """Let each write be run alone; if the server is away, fail it as the group failed."""
         is_lost = isinstance(error, ConnectionFailedError)
         # A leader with a deadline has waited less than others may.

@@ -196,7 +196,7 @@ class BatchVectors:
             self._embedder, tokens=self._wants_tokens, find=self._find, models=self.models
         )
         for batch in batches:
-            for every, own in zip(joined.made, batch.made, strict=True):
+            for every, own in zip(joined.caches, batch.caches, strict=True):
                 every.update(own)
         for key in {key for batch in batches for key in batch.others}:
             others = [it for batch in batches if (it := batch.others.get(key)) is not None]
@@ -204,7 +204,7 @@ class BatchVectors:
         return joined
 
     @property
-    def made(self) -> tuple[dict[Any, Any], ...]:
+    def caches(self) -> tuple[dict[Any, Any], ...]:
         """Vectors by text, readings by passage, and whether a text is known, as far as made."""
         return self._vectors, self._readings, self._is_known
 

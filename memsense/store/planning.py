@@ -218,14 +218,14 @@ def _plan_by_content(
             number, position, _ = firsts[place - 1]
             repeats[number].append((position, chunk_id))
     plans: list[Plan] = []
-    for draft, known in zip(drafts, repeats, strict=True):
+    for draft, own in zip(drafts, repeats, strict=True):
         if draft.mode == "session":
-            known.extend(_find_repeats_in_session_chunks(connection, scope, draft))
-        positions = {position for position, _ in known}
+            own.extend(_find_repeats_in_session_chunks(connection, scope, draft))
+        positions = {position for position, _ in own}
         numbered = enumerate(draft.exchanges, start=1)
         new = drop_repeats(item for position, item in numbered if position not in positions)
         plan = Plan(
-            known_ids=list(dict.fromkeys(chunk_id for _, chunk_id in known)),
+            known_ids=list(dict.fromkeys(chunk_id for _, chunk_id in own)),
             repeated=len(draft.exchanges) - len(new),
         )
         for exchange in new:

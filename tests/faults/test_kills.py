@@ -171,7 +171,7 @@ def soaking(data_dir: Path, chance: random.Random) -> Generator[Soak]:
         soak.end()
 
 
-def test_a_soak_with_kills_loses_doubles_and_fails_nothing(
+def test_a_soak_with_kills_loses_and_doubles_nothing(
     open_memory: OpenMemory, data_dir: Path, chance: random.Random, soak_seconds: float
 ) -> None:
     open_memory().add(
