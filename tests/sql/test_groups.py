@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -66,7 +66,7 @@ def call_at_once(
     queues = memory._context.groups._queues  # pyright: ignore[reportPrivateUsage]
     with ThreadPoolExecutor(len(calls)) as threads:
         with holding(database_url, user_id):
-            running = []
+            running: list[Future[Any]] = []
             for number, call in enumerate(calls, start=1):
                 running.append(threads.submit(call))
                 wait_until(
@@ -152,7 +152,8 @@ def contents(connection: psycopg.Connection[Any], user_id: str) -> dict[str, lis
 
     def named(key: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: named(name, one) for name, one in sorted(value.items())}
+            fields = cast("dict[str, Any]", value)
+            return {name: named(name, one) for name, one in sorted(fields.items())}
         if key in CHUNKS:
             return names["chunk"].get(value, value)
         return names["entity"][value] if key in ENTITIES else value
@@ -396,7 +397,7 @@ def test_a_cancelled_task_that_waits_writes_nothing(database_url: str) -> None:
     async def work() -> None:
         async with AsyncMemSense.open(database_url, embedder=TokenHashingEmbedder()) as memory:
             await memory.add(said("It begins."), user_id="ada", session_id="first")
-            queues = memory._sync._context.groups._queues
+            queues = memory._sync._context.groups._queues  # pyright: ignore[reportPrivateUsage]
             tasks: list[asyncio.Task[Any]] = []
             with holding(database_url, "ada"):
                 for number in range(3):

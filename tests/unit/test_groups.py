@@ -180,7 +180,9 @@ def test_writes_of_several_memories_do_not_wait_for_each_other() -> None:
             both.wait(60)
             return f"{user_id} {has_waited}"
 
-        return groups.run(user_id, 0, fits=lambda *_: True, together=lambda _: [], alone=store)
+        return groups.run(
+            user_id, 0, fits=lambda _, other: other == 0, together=lambda _: [], alone=store
+        )
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(write, ["ada", "ben"])) == ["ada False", "ben False"]
