@@ -171,7 +171,7 @@ def _session(
     draft = SessionDraft(
         user_id=user_id, session_id=session_id, exchanges=exchanges, mode="turn", format="bench"
     )
-    return PreparedSession(draft, vectors, EntityUpkeep.of(draft, EXTRACTOR))
+    return PreparedSession(draft, vectors, EntityUpkeep.of([draft], EXTRACTOR))
 
 
 def _chunk(

@@ -41,6 +41,8 @@ class Load:
     seconds: float
     pool: int
     chunks: int
+    users: int = USERS
+    writes: float = WRITES
 
 
 @dataclass(slots=True)
@@ -59,13 +61,15 @@ class Tally:
 
 
 def main() -> None:
-    """Fill a store for eight users, run the clients, print and write the result."""
+    """Fill a store, run the clients, print and write the result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--threads", type=int, default=8, help="per process")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pool", type=int, default=4, help="connections per process")
     parser.add_argument("--chunks", type=int, default=1000, help="per user")
+    parser.add_argument("--users", type=int, default=USERS)
+    parser.add_argument("--writes", type=float, default=WRITES, help="share of adds")
     parser.add_argument("--url", help="a server on which databases may be created; default: own")
     parser.add_argument("--results", type=Path)
     options = parser.parse_args()
@@ -82,6 +86,8 @@ def main() -> None:
                     seconds=options.seconds,
                     pool=options.pool,
                     chunks=options.chunks,
+                    users=options.users,
+                    writes=options.writes,
                 )
                 figures = run_load(load, corpus)
     print(json.dumps(figures, indent=1))
@@ -91,7 +97,7 @@ def main() -> None:
 
 def run_load(load: Load, corpus: Corpus) -> dict[str, Any]:
     """Return throughput, latencies, errors, and the most connections that were open at once."""
-    for number in range(USERS):
+    for number in range(load.users):
         stores.fill_user(load.url, corpus, f"user-{number}", load.chunks, seed=number)
     stores.settle(load.url)
     context = multiprocessing.get_context("spawn")
@@ -162,14 +168,14 @@ def run_process(load: Load, corpus: Corpus, number: int) -> Tally:
 
 
 def run_client(memory: MemSense, load: Load, corpus: Corpus, seed: int) -> Tally:
-    """Run one client: searches, and every fifth call adds an exchange, until time is up."""
+    """Run one client: searches, and a share of calls that add an exchange, until time is up."""
     choose = random.Random(seed)
     tally = Tally()
     until = time.perf_counter() + load.seconds
     count = 0
     while time.perf_counter() < until:
-        user_id = f"user-{choose.randrange(USERS)}"
-        writes = choose.random() < WRITES
+        user_id = f"user-{choose.randrange(load.users)}"
+        writes = choose.random() < load.writes
         started = time.perf_counter()
         try:
             if writes:

@@ -2,6 +2,7 @@
 
     git worktree add /tmp/before COMMIT
     python -m benchmarks.load_beside /tmp/before --turns 3 --seconds 20
+    python -m benchmarks.load_beside /tmp/before --users 1 --writes 0.4 --processes 1 --threads 50
 
 Each checkout fills a database of its own, and then they take turns, so that whatever else the
 machine does meets both alike. A worker runs by itself with a checkout's packages.
@@ -40,6 +41,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8, help="per process")
     parser.add_argument("--pool", type=int, default=4, help="connections per process")
     parser.add_argument("--chunks", type=int, default=1000, help="per user")
+    parser.add_argument("--users", type=int, default=load.USERS)
+    parser.add_argument("--writes", type=float, default=load.WRITES, help="share of adds")
     options = vars(parser.parse_args())
     checkouts = {"now": HERE, "before": options.pop("checkout").resolve()}
     turns = options.pop("turns")
@@ -66,7 +69,7 @@ def work(text: str) -> None:
     load_options = load.Load(**json.loads(text))
     corpus = load_corpus()
     migrate.upgrade(load_options.url)
-    for number in range(load.USERS):
+    for number in range(load_options.users):
         stores.fill_user(
             load_options.url, corpus, f"user-{number}", load_options.chunks, seed=number
         )

@@ -18,7 +18,7 @@ from memsense.db.connection import Connection
 from memsense.draft.vectors import BatchVectors, list_chunks
 from memsense.store import scopes
 from memsense.store.scopes import Namespace, lock_scope
-from memsense.store.writes import write_session
+from memsense.store.writes import write_sessions
 from memsense.types import SessionWrite
 
 NAMESPACE = "bench"
@@ -102,7 +102,7 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
         scope = lock_scope(
             connection, namespace, session.draft.user_id, followers=(session.upkeep,)
         )
-        return write_session(connection, scope, session.draft, vectors)
+        return write_sessions(connection, scope, [session.draft], vectors)[0]
 
 
 def open_namespace(connection: Connection) -> Namespace:

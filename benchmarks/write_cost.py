@@ -31,7 +31,7 @@ from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
 from memsense.draft.vectors import BatchVectors, list_chunks
 from memsense.store.scopes import lock_scope
-from memsense.store.writes import write_session
+from memsense.store.writes import write_sessions
 
 USER = "ada"
 FIRST = 200_000
@@ -97,7 +97,7 @@ class Writer:
                     connection: Connection, vectors: BatchVectors = vectors, piece: Any = piece
                 ) -> None:
                     scope = lock_scope(connection, self._namespace, USER, followers=(piece.upkeep,))
-                    write_session(connection, scope, piece.draft, vectors)
+                    write_sessions(connection, scope, [piece.draft], vectors)
 
                 self._time(write, is_timed=number >= 0)
 

@@ -149,30 +149,32 @@ DELETE FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
   AND session_id = %(session_id)s AND format = %(format)s AND ordinal = ANY (%(ordinals)s::integer[]);
 
--- name: next_ordinal
--- The next free ordinal of a session, counting inactive chunks and those that only the ledger knows.
-SELECT coalesce(max(last) + 1, 0)
-FROM (
-    SELECT max(last_ordinal) AS last
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-    UNION ALL
-    SELECT max(ordinal)
-    FROM memsense.ingested_messages
-    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-) AS taken;
+-- name: next_ordinals
+-- The next free ordinal of sessions, counting inactive chunks and those that only the ledger knows.
+SELECT named.session_id, 1 + greatest(
+    -1,
+    (SELECT max(last_ordinal) FROM memsense.chunks
+     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = named.session_id),
+    (SELECT max(ordinal) FROM memsense.ingested_messages
+     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = named.session_id))
+FROM unnest(%(session_ids)s::text[]) AS named (session_id);
 
 -- name: fetch_last_turns
--- The last two active turns of a session, latest first.
+-- The last two active turns of sessions, in order, each behind the id of its session.
 SELECT
-    chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
-    assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project, language
-FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-  AND granularity = 'turn' AND status = 'active'
-ORDER BY ordinal DESC, part DESC
-LIMIT 2;
+    named.session_id, c.chunk_id, c.ordinal, c.part, substr(c.user_text, c.opening_length + 1) AS user_text,
+    c.assistant_text, c.user_speaker, c.assistant_speaker, c.agent_id, c.occurred_at, c.occurred_zone_known,
+    c.message_ids, c.source, c.next_user_text, c.context, c.project, c.language
+FROM unnest(%(session_ids)s::text[]) AS named (session_id)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = named.session_id
+      AND granularity = 'turn' AND status = 'active'
+    ORDER BY ordinal DESC, part DESC
+    LIMIT 2
+) AS c
+ORDER BY c.ordinal, c.part;
 
 -- name: find_repeats
 -- The chunks of exchanges with the same content within ten minutes of event time, whose first part is not
@@ -180,8 +182,8 @@ LIMIT 2;
 -- an answer has completed, by the messages that `add` got, each as the ledger has it: HASH@WINDOW, at a
 -- time.
 SELECT wanted.position, c.chunk_id, coalesce(c.expires_at <= now(), false) AS has_expired
-FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[], %(windows)s::bigint[])
-    WITH ORDINALITY AS wanted (content_hash, occurred_at, dedup_window, position)
+FROM unnest(%(session_ids)s::text[], %(content_hashes)s::text[], %(occurred)s::timestamptz[], %(windows)s::bigint[])
+    WITH ORDINALITY AS wanted (session_id, content_hash, occurred_at, dedup_window, position)
 CROSS JOIN LATERAL (
     (SELECT session_id, ordinal
      FROM memsense.chunks
@@ -195,7 +197,7 @@ CROSS JOIN LATERAL (
     (SELECT m.session_id, m.ordinal
      FROM memsense.ingested_messages AS m
      WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s
-       AND m.session_id = %(session_id)s AND m.format = ''
+       AND m.session_id = wanted.session_id AND m.format = ''
        AND m.message_key = ANY (ARRAY(
            SELECT wanted.content_hash || '@' || w
            FROM generate_series(wanted.dedup_window - 1, wanted.dedup_window + 1) AS w))
@@ -306,7 +308,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     project = EXCLUDED.project, language = EXCLUDED.language,
     tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
     tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length, unknown_to = '{}'
-RETURNING chunk_id, granularity, ordinal, part;
+RETURNING chunk_id, session_id, granularity, ordinal, part;
 
 -- name: assign_projects
 -- Sets the project of exchanges that have none. A session chunk may hold exchanges of several projects: it gets
@@ -318,31 +320,33 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id
   AND c.ordinal = exchange.ordinal AND c.project IS NULL AND exchange.project IS NOT NULL
   AND (c.granularity = 'turn' OR exchange.project = ALL (%(projects)s::text[]));
 
--- name: relink_turn
--- Sets what a turn repeats of its neighbours (next-user text, context and its index entry), and keeps the
+-- name: relink_turns
+-- Sets what turns repeat of their neighbours (next-user text, context and its index entry), and keeps the
 -- scope's sum of context lengths right.
 WITH field AS (
-    SELECT %(context_terms)s::tsvector AS d
+    SELECT chunk_id, next_user_text, context, context_terms::tsvector AS d
+    FROM unnest(%(chunk_ids)s::bigint[], %(next_user_texts)s::text[], %(contexts)s::text[], %(context_terms)s::text[])
+        AS link (chunk_id, next_user_text, context, context_terms)
 ),
 before AS (
-    SELECT context_length
+    SELECT sum(context_length) AS context_length
     FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s::bigint[])
 ),
 relinked AS (
-    UPDATE memsense.chunks
-    SET next_user_text = %(next_user_text)s,
-        context = %(context)s,
-        tsv = ts_filter(tsv, '{a,b,c}') || setweight(field.d, 'D')
-              || array_to_tsvector(ARRAY(SELECT lexeme FROM unnest(tsv) WHERE positions IS NULL)),
+    UPDATE memsense.chunks AS c
+    SET next_user_text = field.next_user_text,
+        context = field.context,
+        tsv = ts_filter(c.tsv, '{a,b,c}') || setweight(field.d, 'D')
+              || array_to_tsvector(ARRAY(SELECT lexeme FROM unnest(c.tsv) WHERE positions IS NULL)),
         context_length = (SELECT coalesce(max(positions[cardinality(positions)]), 0) FROM unnest(field.d))
     FROM field
-    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
-    RETURNING context_length
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = field.chunk_id
+    RETURNING c.context_length
 )
 UPDATE memsense.scope_statistics AS s
 SET context_length = s.context_length + relinked.context_length - before.context_length
-FROM relinked, before
+FROM (SELECT sum(context_length) AS context_length FROM relinked HAVING count(*) > 0) AS relinked, before
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.granularity = 'turn';
 
 -- name: link_user_embeddings
@@ -652,16 +656,18 @@ ORDER BY s.user_id
 LIMIT %(limit)s;
 
 -- name: find_session_kinds
--- Whether a session holds turn chunks, and whether it holds session chunks, of any status.
+-- Whether each session holds turn chunks, and whether it holds session chunks, of any status.
 SELECT
+    named.session_id,
     EXISTS (
         SELECT FROM memsense.chunks
-        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = named.session_id
           AND granularity = 'turn') AS has_turns,
     EXISTS (
         SELECT FROM memsense.chunks
-        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-          AND granularity = 'session') AS has_session_chunks;
+        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = named.session_id
+          AND granularity = 'session') AS has_session_chunks
+FROM unnest(%(session_ids)s::text[]) AS named (session_id);
 
 -- The names that filters of a search can use, of the requested kinds.
 -- name: fetch_known_names

@@ -5,35 +5,52 @@
 -- needs of both. `shared` is 1 for a word that nothing else has, less for one that many have, summed over
 -- the words of both. Rows are looked up in subqueries of their own (OFFSET 0): until autovacuum has analysed a new
 -- store, the planner takes a memory for a single row, and would join all of its exchanges with one another.
+-- With `in_order`, an exchange is compared as if those behind it had not been stored: `others_after` of them are
+-- not counted, `holders_after` of a word neither, and none is found.
 WITH counted AS MATERIALIZED (
     SELECT coalesce(sum(chunk_count), 0)::float8 AS chunk_count
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND granularity = 'turn'
 ),
+written AS MATERIALIZED (
+    SELECT
+        chunk_id, tsv, occurred_at,
+        CASE WHEN %(in_order)s THEN row_number() OVER (ORDER BY chunk_id DESC) - 1 ELSE 0 END AS others_after
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s::bigint[])
+      AND granularity = 'turn' AND status = 'active'
+),
 said AS MATERIALIZED (
-    SELECT c.chunk_id, word.lexeme
-    FROM memsense.chunks AS c
-    CROSS JOIN LATERAL unnest(ts_filter(c.tsv, ARRAY['a']::"char"[])) AS word (lexeme, positions, weights)
-    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s::bigint[])
-      AND c.granularity = 'turn' AND c.status = 'active' AND c.occurred_at IS NOT NULL
+    SELECT chunk_id, lexeme, others_after, holders_after
+    FROM (
+        SELECT
+            written.chunk_id, written.occurred_at, written.others_after, word.lexeme, 'A' = ANY (word.weights) AS is_said,
+            CASE WHEN %(in_order)s THEN row_number() OVER (PARTITION BY word.lexeme ORDER BY written.chunk_id DESC) - 1
+                 ELSE 0 END AS holders_after
+        FROM written
+        CROSS JOIN LATERAL unnest(ts_filter(written.tsv, ARRAY['a', 'b', 'c']::"char"[])) AS word (lexeme, positions, weights)
+    ) AS word
+    WHERE is_said AND occurred_at IS NOT NULL
 ),
 words AS MATERIALIZED (
     SELECT chunk_id, lexeme, rarity, ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || ''':A')::tsquery AS query
     FROM (
         SELECT
             said.chunk_id, said.lexeme,
-            ln((counted.chunk_count + 1) / l.document_frequency) / ln(counted.chunk_count + 1) AS rarity,
+            ln((l.chunk_count + 1) / l.document_frequency) / ln(l.chunk_count + 1) AS rarity,
             row_number() OVER (PARTITION BY said.chunk_id ORDER BY l.document_frequency, said.lexeme) AS place
         FROM said
         CROSS JOIN counted
         CROSS JOIN LATERAL (
-            SELECT document_frequency
+            SELECT
+                counted.chunk_count - said.others_after AS chunk_count,
+                document_frequency - said.holders_after AS document_frequency
             FROM memsense.lexemes
             WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND granularity = 'turn' AND lexeme = said.lexeme
             OFFSET 0
         ) AS l
         WHERE l.document_frequency BETWEEN 2
-              AND least(%(most_holders)s, greatest(%(least_holders)s, %(most_share)s * counted.chunk_count))
+              AND least(%(most_holders)s, greatest(%(least_holders)s, %(most_share)s * l.chunk_count))
     ) AS by_rarity
     WHERE place <= %(most_words)s
 ),
@@ -45,6 +62,7 @@ pairs AS (
     CROSS JOIN LATERAL (
         {holders}
     ) AS held
+    WHERE NOT (%(in_order)s AND held.chunk_id > words.chunk_id AND held.chunk_id = ANY (%(chunk_ids)s::bigint[]))
     GROUP BY words.chunk_id, held.chunk_id
 )
 SELECT

@@ -7,7 +7,7 @@ process that answers one search spends half its time on imports.
 import logging
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memsense import telemetry
 from memsense.client.embedders import Embedders
@@ -15,6 +15,7 @@ from memsense.client.models import open_reranker, open_tagger
 from memsense.config import Settings
 from memsense.db import Pool, run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.db.groups import Groups
 from memsense.db.turns import Turns
 from memsense.embed import Embedder
 from memsense.errors import DatabaseError, NotFoundError
@@ -90,6 +91,7 @@ class Context:
         self.scope_states = KnownScopes()
         self.known_keys = KnownKeys()
         self._turns = Turns()
+        self.groups = Groups[Any, Any]()
         self.recorder = TraceRecorder(lambda write: run_transaction(place.pool, write))
         self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
@@ -299,11 +301,11 @@ class Context:
 
         return self._given_extractor or RuleExtractor()
 
-    def followers(self, draft: SessionDraft | None = None) -> Sequence[Follower]:
-        """Return the steps that follow the write of a draft within its transaction."""
+    def followers(self, *drafts: SessionDraft) -> Sequence[Follower]:
+        """Return the steps that follow the write of drafts within its transaction."""
         from memsense.graph.upkeep import EntityUpkeep
 
-        return (EntityUpkeep.of(draft, self.extractor) if draft else EntityUpkeep(),)
+        return (EntityUpkeep.of(drafts, self.extractor),)
 
     @cached_property
     def reranker(self) -> Reranker | None:

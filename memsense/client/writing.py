@@ -1,6 +1,7 @@
 """Writes of messages: read, cut into drafts and stored, in one transaction or the caller's."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -8,25 +9,28 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import psycopg
 
+from memsense.actor import current_actor
 from memsense.client.changes import naming_key
 from memsense.client.context import Context
 from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
+from memsense.db.calls import current_call
 from memsense.db.connection import Connection
+from memsense.draft.completing import starts_with_answer
 from memsense.draft.drafting import Annotations, Drafter
 from memsense.draft.messages import read_messages
-from memsense.draft.vectors import LATER, BatchVectors, list_chunks
+from memsense.draft.vectors import LATER, BatchVectors, UnembeddedError, list_chunks
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import AsList, Checker, Gap, Id, shorten
 from memsense.store.jobs import count_unembedded
-from memsense.store.keys import WriteKey, write_once
+from memsense.store.keys import ApartError, WriteKey, write_each_once, write_once
 from memsense.store.planning import OutdatedDraftError, find_awaiting, select_missing
 from memsense.store.quotas import keep_quota
 from memsense.store.reads import fetch_chunks
 from memsense.store.scopes import Follower, Namespace, find_tenant, lock_scope, name_tenant
 from memsense.store.sessions import MarkedSession, list_marked, session_texts
-from memsense.store.writes import make_session, write_session
+from memsense.store.writes import make_session, write_sessions
 from memsense.text.secrets import summary
 from memsense.types import (
     Added,
@@ -39,6 +43,9 @@ from memsense.types import (
 )
 
 T = TypeVar("T")
+
+MOST_CHARACTERS = 256_000
+"""Characters of texts that are stored together."""
 
 ATTEMPTS = 5
 """Attempts to add an answer whose question another call keeps answering first."""
@@ -141,6 +148,62 @@ def read_sessions(
     return inputs
 
 
+Stored = Sequence[tuple[list[int], int]]
+"""The chunks of each draft that was stored, and how many of them wait for their vectors."""
+
+Once = Callable[[Connection, Namespace, Callable[[], Stored]], Stored]
+"""Runs a write within its transaction, or returns what it has stored before."""
+
+
+def _name_write(
+    key: str, sessions: Sequence[SessionInput], drafts: Sequence[SessionDraft]
+) -> WriteKey:
+    """Return the key of a call that adds these drafts; under other texts it is a conflict."""
+    contents: list[object] = []
+    for session, draft in zip(sessions, drafts, strict=True):
+        chunks = [chunk for item in draft.exchanges for chunk in item.chunks]
+        if session.is_named:
+            hashes = [chunk.content_hash for chunk in chunks]
+            contents.append((draft.user_id, draft.session_id, draft.mode, hashes))
+        else:
+            # A hash is one of a session too, and a call that is repeated after midnight is still
+            # the same call.
+            texts = [(chunk.user_text, chunk.assistant_text) for chunk in chunks]
+            contents.append((draft.user_id, None, draft.mode, texts))
+    return WriteKey.of(key, "add", *contents)
+
+
+class _Write:
+    """A draft that waits to be stored, perhaps with those of other calls."""
+
+    def __init__(
+        self, draft: SessionDraft, vectors: BatchVectors, key: WriteKey | None, *, is_answer: bool
+    ) -> None:
+        self.draft = draft
+        self.vectors = vectors
+        self.key = key
+        self.is_alone = is_answer or not vectors.is_whole
+        self.actor = current_actor()
+        self.call = current_call()
+        chunks = [chunk for item in draft.exchanges for chunk in item.chunks]
+        self.names = {*(chunk.content_hash for chunk in chunks), *([key.key] if key else [])}
+        self.size = sum(len(it.user_text) + len(it.assistant_text) for it in chunks)
+
+
+def fits(writes: Sequence[_Write], other: _Write) -> bool:
+    """Return whether a write may be stored in one transaction with those before it.
+
+    Of each, the same must be stored as if those before it had been committed first.
+    """
+    every = (*writes, other)
+    return (
+        not any(write.is_alone for write in every)
+        and all(write.actor == other.actor for write in writes)
+        and all(write.names.isdisjoint(other.names) for write in writes)
+        and sum(write.size for write in every) <= MOST_CHARACTERS
+    )
+
+
 class Writes:
     """Writer of drafts within one context."""
 
@@ -149,8 +212,8 @@ class Writes:
 
     def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
         """Store a draft in a transaction of its own."""
-        write = self._writer(draft, vectors)
-        return self._run(lambda it: write(it)[1], vectors, {draft.user_id})
+        write = self._writer([draft], vectors)
+        return self._run(lambda it: write(it)[1][0], vectors, {draft.user_id})
 
     def write_beside(
         self,
@@ -159,7 +222,7 @@ class Writes:
         also: Callable[[Connection, Namespace], object],
     ) -> None:
         """Store a draft in one transaction with other work, which may run more than once."""
-        write = self._writer(draft, vectors)
+        write = self._writer([draft], vectors)
         self._run(lambda it: also(it, write(it)[0]), vectors, {draft.user_id})
 
     @traced("create_memory", lambda added: sum(len(each) for each in added))
@@ -173,54 +236,101 @@ class Writes:
     ) -> list[Added]:
         """Store sessions in one transaction; the caller's, if `joined` is its connection.
 
-        A session that starts with an answer completes the stored exchange that awaits one.
+        A session that starts with an answer completes the stored exchange that awaits one. Adds to
+        one memory that wait for each other are stored together.
         """
         drafts = [each.drafter.draft(each.conversation, each.user_id) for each in sessions]
-        write_key = None
-        if key is not None:
-            # The key stands for these texts: under other texts it is a conflict.
-            contents: list[object] = []
-            for session, draft in zip(sessions, drafts, strict=True):
-                chunks = [chunk for item in draft.exchanges for chunk in item.chunks]
-                if session.is_named:
-                    hashes = [chunk.content_hash for chunk in chunks]
-                    contents.append((draft.user_id, draft.session_id, draft.mode, hashes))
-                else:
-                    # A hash is one of a session too, and a call that is repeated after midnight is
-                    # still the same call.
-                    texts = [(chunk.user_text, chunk.assistant_text) for chunk in chunks]
-                    contents.append((draft.user_id, None, draft.mode, texts))
-            write_key = WriteKey.of(key, "add", *contents)
+        write_key = None if key is None else _name_write(key, sessions, drafts)
+        users = {draft.user_id for draft in drafts}
+
+        def once(
+            connection: Connection, namespace: Namespace, write: Callable[[], Stored]
+        ) -> Stored:
+            if write_key is None:
+                return write()
+            return write_once(connection, namespace, users, write_key, write)
+
         if joined is None:
             # A transaction that may be rolled back doesn't cache the namespace; this read does.
             self._context.look_up_namespace()
         vectors = self._context.batch_vectors(embed)
-        for _ in range(ATTEMPTS):
-            completed = [
-                self._complete(session, draft, joined)
-                for session, draft in zip(sessions, drafts, strict=True)
-            ]
-            vectors.prepare(list_chunks(completed))
-            try:
-                with naming_key(key):
-                    results = self._add(completed, vectors, joined, write_key)
-            except OutdatedDraftError:
-                continue  # another call answered the question first: look again what awaits one
-            for added, draft in zip(results, drafts, strict=True):
-                added.redacted = dict(draft.redacted)
-                if added.redacted:
-                    added.notes.append(summary(added.redacted))
-            return results
-        raise ConflictError(
-            f"session {sessions[0].conversation.session_id!r} is written to by several at once, and"
-            " what is added answers what another call just answered; add it again"
-        )
+        completed = self._prepare(sessions, drafts, vectors, joined)
+
+        def store(*, is_outdated: bool = False) -> list[Added]:
+            current = None if is_outdated else completed
+            for _ in range(ATTEMPTS):
+                current = current or self._prepare(sessions, drafts, vectors, joined)
+                try:
+                    return self._add(current, vectors, joined, once)
+                except OutdatedDraftError:
+                    current = None  # another call answered it first: look again what awaits one
+            raise ConflictError(
+                f"session {drafts[0].session_id!r} is written to by several at once, and what is"
+                " added answers what another call just answered; add it again"
+            )
+
+        with naming_key(key):
+            # The text of a session chunk is known, and embedded, only when its turn has come: other
+            # adds must not wait for that.
+            if joined is not None or len(drafts) != 1 or drafts[0].mode == "session":
+                results = store()
+            else:
+                # An answer completes what was stored before it, so that it comes after that.
+                is_answer = starts_with_answer(sessions[0].conversation, drafts[0])
+                write = _Write(completed[0], vectors, write_key, is_answer=is_answer)
+                results = self._context.groups.run(
+                    drafts[0].user_id,
+                    write,
+                    fits=fits,
+                    together=self._store_together,
+                    alone=lambda has_waited: store(is_outdated=is_answer and has_waited),
+                )
+        for added, draft in zip(results, drafts, strict=True):
+            added.redacted = dict(draft.redacted)
+            if added.redacted:
+                added.notes.append(summary(added.redacted))
+        return results
+
+    def _prepare(
+        self,
+        sessions: Sequence[SessionInput],
+        drafts: Sequence[SessionDraft],
+        vectors: BatchVectors,
+        joined: psycopg.Connection | None,
+    ) -> list[SessionDraft]:
+        """Return the drafts, completed and embedded."""
+        completed = [
+            self._complete(session, draft, joined)
+            for session, draft in zip(sessions, drafts, strict=True)
+        ]
+        vectors.prepare(list_chunks(completed))
+        return completed
+
+    def _store_together(self, writes: Sequence[_Write]) -> list[list[Added]]:
+        """Store the drafts of several calls, all of one user, in one transaction."""
+
+        def once(
+            connection: Connection, namespace: Namespace, write: Callable[[], Stored]
+        ) -> Stored:
+            with ExitStack() as stack:
+                for call in filter(None, (it.call for it in writes)):
+                    stack.enter_context(call.holding(connection))
+                user_id, keys = writes[0].draft.user_id, [it.key for it in writes]
+                try:
+                    return write_each_once(connection, namespace, user_id, keys, write)
+                except UnembeddedError:
+                    # Others must not wait for a text that is known only within its own write.
+                    raise ApartError from None
+
+        vectors = writes[0].vectors.join(it.vectors for it in writes[1:])
+        drafts = [it.draft for it in writes]
+        return [[added] for added in self._add(drafts, vectors, once=once)]
 
     def _complete(
         self, session: SessionInput, draft: SessionDraft, joined: psycopg.Connection | None
     ) -> SessionDraft:
         """Return the draft, merged with the stored exchange that it answers, if there is one."""
-        from memsense.draft.completing import complete_exchange, starts_with_answer
+        from memsense.draft.completing import complete_exchange
 
         if not starts_with_answer(session.conversation, draft):
             return draft
@@ -249,27 +359,28 @@ class Writes:
         self,
         drafts: Sequence[SessionDraft],
         vectors: BatchVectors,
-        joined: psycopg.Connection | None,
-        write_key: WriteKey | None,
+        joined: psycopg.Connection | None = None,
+        once: Once = lambda _connection, _namespace, write: write(),
     ) -> list[Added]:
-        writes = [self._writer(draft, vectors) for draft in drafts]
-        space, users = vectors.space(), {draft.user_id for draft in drafts}
+        places: dict[str, list[int]] = {}
+        for place, draft in enumerate(drafts):
+            places.setdefault(draft.user_id, []).append(place)
         # Memories are locked in one order, so that two calls don't wait for each other.
-        in_order = sorted(range(len(drafts)), key=lambda at: drafts[at].user_id)
+        writers = {
+            user_id: self._writer([drafts[place] for place in places[user_id]], vectors)
+            for user_id in sorted(places)
+        }
+        space, users = vectors.space(), set(places)
 
-        def store_drafts(connection: Connection) -> list[tuple[list[int], int]]:
-            written = {at: writes[at](connection)[1] for at in in_order}
+        def store_drafts(connection: Connection) -> Stored:
+            written: dict[int, SessionWrite] = {}
+            for user_id, write in writers.items():
+                written |= zip(places[user_id], write(connection)[1], strict=True)
             return [(list(it.chunk_ids), it.deferred) for _, it in sorted(written.items())]
 
         def add(connection: Connection) -> list[Added]:
             namespace = self._context.open_namespace(connection, space)
-            stored = (
-                store_drafts(connection)
-                if write_key is None
-                else write_once(
-                    connection, namespace, users, write_key, lambda: store_drafts(connection)
-                )
-            )
+            stored = once(connection, namespace, partial(store_drafts, connection))
             every = [chunk_id for chunk_ids, _ in stored for chunk_id in chunk_ids]
             chunks = {it.chunk_id: it for it in fetch_chunks(connection, namespace, every)}
             results: list[Added] = []
@@ -287,32 +398,40 @@ class Writes:
         return self._context.read_stored(partial(select_missing, draft=draft), draft)
 
     def _writer(
-        self, draft: SessionDraft, vectors: BatchVectors
-    ) -> Callable[[Connection], tuple[Namespace, SessionWrite]]:
-        """Return a function that stores the draft in an open transaction."""
-        followers = self._context.followers(draft)
+        self, drafts: Sequence[SessionDraft], vectors: BatchVectors
+    ) -> Callable[[Connection], tuple[Namespace, list[SessionWrite]]]:
+        """Return a function that stores drafts of one user in an open transaction."""
+        followers = self._context.followers(*drafts)
         space = vectors.space()
 
-        def write(connection: Connection) -> tuple[Namespace, SessionWrite]:
+        def write(connection: Connection) -> tuple[Namespace, list[SessionWrite]]:
             namespace = self._context.open_namespace(connection, space)
-            scope = lock_scope(connection, namespace, draft.user_id, followers=followers)
-            written = write_session(connection, scope, draft, vectors)
-            if written.added:
-                keep_quota(
-                    connection,
-                    namespace,
-                    scope,
-                    written.chunk_ids,
-                    vectors,
-                    user_id=draft.user_id,
-                    session_id=draft.session_id,
-                )
-            if written.expires:
-                self._context.wake_worker()
-            if vectors.deferred is not None:
-                waiting = count_unembedded(connection, scope, written.chunk_ids)
-                written = replace(written, deferred=waiting)
-            return namespace, written
+            user_id = drafts[0].user_id
+            scope = lock_scope(connection, namespace, user_id, followers=followers)
+            if scope.quota is not None and len(drafts) > 1:
+                # Each has the quota that those before it leave.
+                one_by_one = [self._writer([draft], vectors) for draft in drafts]
+                return namespace, [write(connection)[1][0] for write in one_by_one]
+            results: list[SessionWrite] = []
+            written = write_sessions(connection, scope, drafts, vectors)
+            for draft, result in zip(drafts, written, strict=True):
+                if result.added:
+                    keep_quota(
+                        connection,
+                        namespace,
+                        scope,
+                        result.chunk_ids,
+                        vectors,
+                        user_id=user_id,
+                        session_id=draft.session_id,
+                    )
+                if result.expires:
+                    self._context.wake_worker()
+                waiting = 0
+                if vectors.deferred is not None:
+                    waiting = count_unembedded(connection, scope, result.chunk_ids)
+                results.append(replace(result, deferred=waiting))
+            return namespace, results
 
         return write
 

@@ -5,11 +5,10 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from threading import Event, Lock, Timer
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import psycopg
 
-from memsense.db.connection import Connection
 from memsense.deadline import ending_within
 from memsense.errors import CallTimeoutError, DatabaseError
 
@@ -17,6 +16,14 @@ T = TypeVar("T")
 
 _PAUSE = 0.05
 _current: ContextVar["Call | None"] = ContextVar("call", default=None)
+
+
+class Cancellable(Protocol):
+    """Connection whose statement can be cancelled, or another thing that a call waits for."""
+
+    def cancel_safe(self, *, timeout: float = ...) -> None:
+        """End the wait, now or soon."""
+        ...
 
 
 class CallCancelled(BaseException):
@@ -31,7 +38,7 @@ class Call:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._connections: list[Connection] = []
+        self._awaited: list[Cancellable] = []
         self._has_begun = False
         self._is_cancelled = False
         self._done = Event()
@@ -60,26 +67,29 @@ class Call:
         # Again and again: a statement may begin just after the one before it was cancelled.
         while not self._done.is_set():
             with self._lock:
-                for connection in self._connections:
+                for awaited in self._awaited:
                     # A server that is away ends the statement by itself.
                     with suppress(psycopg.Error):
-                        connection.cancel_safe(timeout=1.0)
+                        awaited.cancel_safe(timeout=1.0)
             self._done.wait(_PAUSE)
 
     @contextmanager
-    def holding(self, connection: Connection) -> Generator[None]:
-        """Count the connection's statements as the call's inside the block, so that they end with
-        it.
-        """
+    def holding(self, awaited: Cancellable) -> Generator[None]:
+        """Cancel the connection's statements, or the wait, with the call inside the block."""
         with self._lock:
             if self._is_cancelled:
                 raise CallCancelled
-            self._connections.append(connection)
+            self._awaited.append(awaited)
         try:
             yield
         finally:
             with self._lock:
-                self._connections.remove(connection)
+                self._awaited.remove(awaited)
+
+
+def current_call() -> Call | None:
+    """Return the call of this thread, None if it has none."""
+    return _current.get()
 
 
 def run_in_time(work: Callable[[], T], seconds: float) -> T:
@@ -116,7 +126,7 @@ def run_in_time(work: Callable[[], T], seconds: float) -> T:
 _NO_CALL: AbstractContextManager[None] = nullcontext()
 
 
-def held_by_call(connection: Connection) -> AbstractContextManager[None]:
-    """Count the connection as the current call's inside the block, if there is a call."""
+def held_by_call(awaited: Cancellable) -> AbstractContextManager[None]:
+    """Cancel what is awaited inside the block with the current call, if there is one."""
     call = _current.get()
-    return _NO_CALL if call is None else call.holding(connection)
+    return _NO_CALL if call is None else call.holding(awaited)

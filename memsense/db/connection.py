@@ -68,7 +68,8 @@ def repeat_lost(work: Callable[[float], T], seconds: float, *, url: str | None =
             cause = error.__cause__
             # A server that answers has refused the login, or was starting up a moment ago.
             state = pq.Ping.NO_RESPONSE
-            if not isinstance(cause, psycopg.Error) or not _may_pass(cause):
+            may_pass = is_lost if url is None else _may_pass
+            if not isinstance(cause, psycopg.Error) or not may_pass(cause):
                 state = pq.Ping.NO_ATTEMPT
             elif cause.sqlstate is None and url is not None:
                 ping = make_conninfo(read_address(url), connect_timeout=_PING_SECONDS)

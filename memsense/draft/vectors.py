@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +174,7 @@ class BatchVectors:
         self._wants_tokens = tokens
         self._find = find
         self.models = models  # those that the latest write found
-        self._others: dict[VectorSpace, BatchVectors | None] = {}
+        self.others: dict[VectorSpace, BatchVectors | None] = {}
         self._reader = find_token_embedder(embedder)
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._readings: dict[Passage, Reading] = {}
@@ -185,6 +185,35 @@ class BatchVectors:
         self.deferred: str | None = LATER if when == "later" else None
         if when == "now":
             self.deferred = self._backoff.find_reason()
+
+    def join(self, batches: "Iterable[BatchVectors]") -> "BatchVectors":
+        """Return the vectors of this batch and of others of the same namespace as one batch.
+
+        None of them may leave vectors to a job.
+        """
+        batches = [self, *batches]
+        joined = BatchVectors(
+            self._embedder, tokens=self._wants_tokens, find=self._find, models=self.models
+        )
+        for batch in batches:
+            for every, own in zip(joined.caches, batch.caches, strict=True):
+                every.update(own)
+        for key in {key for batch in batches for key in batch.others}:
+            others = [it for batch in batches if (it := batch.others.get(key)) is not None]
+            joined.others[key] = others[0].join(others[1:]) if others else None
+        return joined
+
+    @property
+    def caches(self) -> tuple[dict[Any, Any], ...]:
+        """Vectors by text, readings by passage, and whether a text is known, as far as made."""
+        return self._vectors, self._readings, self._is_known
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no model leaves vectors to a job."""
+        return self.deferred is None and all(
+            it is None or it.is_whole for it in self.others.values()
+        )
 
     @property
     def has_tokens(self) -> bool:
@@ -212,16 +241,16 @@ class BatchVectors:
                 continue
             # Not by the number: a transaction that is run again gives a new model another one.
             key = VectorSpace(model.name, model.dimension)
-            if key not in self._others:
+            if key not in self.others:
                 embedder = self._find(model)
                 # No search reads the other models yet, so their failures may wait for a job.
                 when: EmbedWhen = self._when if number == 0 or self._when == "later" else "now"
-                self._others[key] = (
+                self.others[key] = (
                     BatchVectors(embedder, tokens=self._wants_tokens, when=when)
                     if embedder
                     else None
                 )
-            vectors = self._others[key]
+            vectors = self.others[key]
             if vectors is None and number == 0:
                 raise ModelMismatchError(
                     f"the namespace is searched with {model}, the embedder is"
@@ -396,7 +425,7 @@ class BatchVectors:
         try:
             return self.retry_until_embedded(write)
         except EmbeddingError as error:
-            for vectors in (self, *self._others.values()):
+            for vectors in (self, *self.others.values()):
                 if vectors is not None:
                     vectors.defer(error)
         return write()

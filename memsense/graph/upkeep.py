@@ -29,8 +29,8 @@ class EntityUpkeep:
     mentions: Mapping[str, Sequence[Mention]] = field(default_factory=dict[str, Sequence[Mention]])
 
     @classmethod
-    def of(cls, draft: SessionDraft, extractor: EntityExtractor) -> "EntityUpkeep":
-        """Make the follower for writing a session."""
+    def of(cls, drafts: Sequence[SessionDraft], extractor: EntityExtractor) -> "EntityUpkeep":
+        """Make the follower for writing sessions."""
         # The texts are read now, so that the transaction does not hold its locks meanwhile.
         return cls(
             mentions={
@@ -42,6 +42,7 @@ class EntityUpkeep:
                     ),
                     draft.speakers,
                 )
+                for draft in drafts
                 for exchange in draft.exchanges
                 for chunk in exchange.chunks
             }

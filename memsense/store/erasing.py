@@ -295,11 +295,8 @@ def _erase_part(
         ordinals.setdefault(match.session_id, set()).update(exchanges)
     # Asked before the chunks go, which is what tells whether the session chunks of a session were
     # made from its turns and have to be made again.
-    rebuilt = {
-        session_id
-        for session_id in ordinals.keys() - set(whole)
-        if all(writes.find_session_kinds(connection, scope, session_id))
-    }
+    kinds = writes.find_session_kinds(connection, scope, sorted(ordinals.keys() - set(whole)))
+    rebuilt = {session_id for session_id, has in kinds.items() if all(has)}
     values = {
         **scope.key,
         "chunk_ids": sorted({match.chunk_id for match in matches}),

@@ -71,7 +71,7 @@ def import_session(
     ]
     whole = [chunk for chunk in session.chunks if chunk.granularity == "session"]
     key = {**scope.key, "session_id": session.session_id}
-    first: int = fetch_value(connection, "next_ordinal", key)
+    first = writes.next_ordinals(connection, scope, [session.session_id])[session.session_id]
     # Known is what an import has brought before, and what the memory holds anyway, by content.
     contents = {
         **key,
@@ -161,7 +161,7 @@ def _write(
     turns = [item for item in active if item[0].granularity == "turn"]
     if turns:
         drafts = [chunk.draft(ordinal) for chunk, ordinal in turns]
-        chunk_ids = writes.append_turns(connection, scope, session.session_id, drafts, embed)
+        chunk_ids = writes.append_turns(connection, scope, drafts, embed)
         placed.ids |= _by_old_id(turns, chunk_ids)
     whole = [item for item in active if item[0].granularity == "session"]
     if whole:

@@ -4,7 +4,7 @@ Each user has keys of their own.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -35,6 +35,10 @@ class WriteKey:
         return cls(key=key, request_hash=sha256(json.dumps(request).encode()).digest())
 
 
+class ApartError(Exception):
+    """Writes of several calls can't be one transaction: each must be run alone."""
+
+
 def write_once(
     connection: Connection,
     namespace: Namespace,
@@ -48,20 +52,13 @@ def write_once(
     Runs in the write's own transaction, so that its result and its key are committed together.
     Raises ConflictError for a key that belongs to another write.
     """
-    values: dict[str, Any] = {
-        **namespace.key,
-        # Hashed with the users: no user can find out, or take first, a key of another one.
-        "key_hash": sha256(json.dumps([key.key, *sorted({*user_ids})]).encode()).digest(),
-        "asked_hash": key.request_hash,
-    }
+    claim = _claim(namespace, user_ids, key)
     # Claiming waits for another transaction that has claimed the key, until that one has ended.
-    if execute(connection, "claim_key", values, FILE):
+    if execute(connection, "claim_key", claim, FILE):
         result = write()
-        execute(connection, "keep_result", {**values, "result": Jsonb(result)}, FILE)
-        # A few old ones with each new one: nothing else deletes them.
-        execute(connection, "drop_old_keys", {**values, "days": KEPT_DAYS}, FILE)
+        _keep(connection, claim, result)
         return result
-    row = find_one(connection, "find_key", values, FILE)
+    row = find_one(connection, "find_key", claim, FILE)
     if row is None:
         raise ConflictError(f"the key {key.key!r} was dropped just now; run the write again")
     stored_hash, result = row
@@ -70,3 +67,41 @@ def write_once(
             f"the key {key.key!r} belongs to another write; give each write a key of its own"
         )
     return result
+
+
+def write_each_once(
+    connection: Connection,
+    namespace: Namespace,
+    user_id: str,
+    keys: Sequence[WriteKey | None],
+    write: Callable[[], Sequence[Any]],
+) -> Sequence[Any]:
+    """Return the results of several calls' writes, each stored under its key if it has one.
+
+    Raises ApartError if one of the keys is known.
+    """
+    claims = [key and _claim(namespace, [user_id], key) for key in keys]
+    for claim in filter(None, claims):
+        if not execute(connection, "claim_key", claim, FILE):
+            raise ApartError
+    results = write()
+    for claim, result in zip(claims, results, strict=True):
+        if claim is not None:
+            _keep(connection, claim, [result])
+    return results
+
+
+def _claim(namespace: Namespace, user_ids: Iterable[str], key: WriteKey) -> dict[str, Any]:
+    """Return a key as values of a statement."""
+    return {
+        **namespace.key,
+        # Hashed with the users: no user can find out, or take first, a key of another one.
+        "key_hash": sha256(json.dumps([key.key, *sorted({*user_ids})]).encode()).digest(),
+        "asked_hash": key.request_hash,
+    }
+
+
+def _keep(connection: Connection, claim: Mapping[str, Any], result: Any) -> None:
+    execute(connection, "keep_result", {**claim, "result": Jsonb(result)}, FILE)
+    # A few old ones with each new one: nothing else deletes them.
+    execute(connection, "drop_old_keys", {**claim, "days": KEPT_DAYS}, FILE)

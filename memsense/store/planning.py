@@ -12,7 +12,7 @@ from memsense.draft.chunking import DEDUP_SECONDS, format_ledger_key
 from memsense.draft.expiry import has_expired
 from memsense.store import rows
 from memsense.store.scopes import Namespace, Scope, find_scope
-from memsense.types import Chunk, Completion, ExchangeDraft, SessionDraft
+from memsense.types import Chunk, ChunkDraft, Completion, ExchangeDraft, SessionDraft
 
 ADDED = "api:add"
 """The source of what `add` stores. An exchange from a log grows through its log instead."""
@@ -87,11 +87,13 @@ def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
     )
 
 
-def plan_session(connection: Connection, scope: Scope, draft: SessionDraft) -> Plan:
-    """Return what a write of the draft has to do; the scope must be locked."""
-    if draft.format:
-        return _plan_by_ledger(connection, scope, draft)
-    return _plan_by_content(connection, scope, draft)
+def plan_sessions(
+    connection: Connection, scope: Scope, drafts: Sequence[SessionDraft]
+) -> list[Plan]:
+    """Return what a write of each draft has to do; the scope must be locked."""
+    if drafts[0].format:
+        return [_plan_by_ledger(connection, scope, draft) for draft in drafts]
+    return _plan_by_content(connection, scope, drafts)
 
 
 def read_ledger(
@@ -187,44 +189,53 @@ def select_missing(
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
 
 
-def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) -> Plan:
+def _plan_by_content(
+    connection: Connection, scope: Scope, drafts: Sequence[SessionDraft]
+) -> list[Plan]:
     """Plan by equal content within ten minutes of event time, as `add` does it without ids."""
-    numbered = list(enumerate(draft.exchanges, start=1))
-    firsts = [(position, item.chunks[0]) for position, item in numbered]
-    # An exchange that completes another is known by its answer as well: it may have come before.
-    firsts += [(position, item.completes.answer) for position, item in numbered if item.completes]
+    firsts: list[tuple[int, int, ChunkDraft]] = []
+    for number, draft in enumerate(drafts):
+        for position, item in enumerate(draft.exchanges, start=1):
+            firsts.append((number, position, item.chunks[0]))
+            # What completes another is known by its answer as well: it may have come before.
+            if item.completes:
+                firsts.append((number, position, item.completes.answer))
     values = {
         **scope.key,
-        "session_id": draft.session_id,
-        "content_hashes": [chunk.content_hash for _, chunk in firsts],
-        "occurred": [chunk.occurred_at for _, chunk in firsts],
-        "windows": [chunk.dedup_window for _, chunk in firsts],
+        "session_ids": [drafts[number].session_id for number, _, _ in firsts],
+        "content_hashes": [chunk.content_hash for _, _, chunk in firsts],
+        "occurred": [chunk.occurred_at for _, _, chunk in firsts],
+        "windows": [chunk.dedup_window for _, _, chunk in firsts],
         "window_seconds": DEDUP_SECONDS,
     }
-    rows_of_repeats = fetch_all(connection, "find_repeats", values)
+    rows_of_repeats: list[tuple[int, int, bool]] = fetch_all(connection, "find_repeats", values)
     # An expired text does not keep out the same text that is added again.
     if expired := [chunk_id for _, chunk_id, is_expired in rows_of_repeats if is_expired]:
         execute(connection, "set_aside", {**scope.key, "chunk_ids": expired})
-    repeats: list[tuple[int, int]] = [
-        (firsts[position - 1][0], chunk_id)
-        for position, chunk_id, is_expired in rows_of_repeats
-        if not is_expired
-    ]
-    if draft.mode == "session":
-        repeats += _find_repeats_in_session_chunks(connection, scope, draft)
-    positions = {position for position, _ in repeats}
-    new = drop_repeats(item for position, item in numbered if position not in positions)
-    plan = Plan(
-        known_ids=list(dict.fromkeys(chunk_id for _, chunk_id in repeats)),
-        repeated=len(draft.exchanges) - len(new),
-    )
-    for exchange in new:
-        if exchange.completes is None:
-            plan.appended.append(exchange)
-        else:
-            check_awaiting(connection, scope, draft.session_id, exchange.completes)
-            plan.replacing[exchange.completes.ordinal] = exchange
-    return plan
+    repeats: list[list[tuple[int, int]]] = [[] for _ in drafts]
+    for place, chunk_id, is_expired in rows_of_repeats:
+        if not is_expired:
+            number, position, _ = firsts[place - 1]
+            repeats[number].append((position, chunk_id))
+    plans: list[Plan] = []
+    for draft, own in zip(drafts, repeats, strict=True):
+        if draft.mode == "session":
+            own.extend(_find_repeats_in_session_chunks(connection, scope, draft))
+        positions = {position for position, _ in own}
+        numbered = enumerate(draft.exchanges, start=1)
+        new = drop_repeats(item for position, item in numbered if position not in positions)
+        plan = Plan(
+            known_ids=list(dict.fromkeys(chunk_id for _, chunk_id in own)),
+            repeated=len(draft.exchanges) - len(new),
+        )
+        for exchange in new:
+            if exchange.completes is None:
+                plan.appended.append(exchange)
+            else:
+                check_awaiting(connection, scope, draft.session_id, exchange.completes)
+                plan.replacing[exchange.completes.ordinal] = exchange
+        plans.append(plan)
+    return plans
 
 
 def _find_repeats_in_session_chunks(

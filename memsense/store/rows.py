@@ -1,6 +1,6 @@
 """Rows of the database as the values that the write path works with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,8 @@ class StoredSessionChunk:
 
 
 def read_turns(database_rows: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
-    """Return the turns of the rows of fetch_turns or fetch_last_turns, in the same order."""
+    """Return the turns of the rows of fetch_turns or of one session of
+    fetch_last_turns, in the same order."""
     return [
         StoredTurn(
             row[0],
@@ -90,18 +91,21 @@ def read_session_chunks(
 
 
 def relink(
-    connection: Connection, scope: Scope, chunk_id: int, link: Link, language: str | None
+    connection: Connection, scope: Scope, links: Sequence[tuple[int, Link, str | None]]
 ) -> None:
-    """Store what a turn in this language repeats of its neighbours."""
-    keep_past(connection, scope, [chunk_id])
-    execute(
-        connection,
-        "relink_turn",
-        {
-            **scope.key,
-            "chunk_id": chunk_id,
-            "next_user_text": link.next_user_text,
-            "context": link.context,
-            "context_terms": index_lexemes(link.context, language or scope.last_language),
-        },
-    )
+    """Store what turns, each with its id and its language, repeat of their neighbours."""
+    if not links:
+        return
+    chunk_ids = [chunk_id for chunk_id, _, _ in links]
+    keep_past(connection, scope, chunk_ids)
+    values = {
+        **scope.key,
+        "chunk_ids": chunk_ids,
+        "next_user_texts": [link.next_user_text for _, link, _ in links],
+        "contexts": [link.context for _, link, _ in links],
+        "context_terms": [
+            index_lexemes(link.context, language or scope.last_language)
+            for _, link, language in links
+        ],
+    }
+    execute(connection, "relink_turns", values)

@@ -42,19 +42,24 @@ class Link(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two exchanges of one user that share rare words."""
+    """Two exchanges of one user that share rare words; `stored` is the one that was compared."""
 
     older: int
     newer: int
     comparison: Comparison
+    stored: int
 
 
-def find_pairs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> Iterator[Pair]:
+def find_pairs(
+    connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, in_order: bool = False
+) -> Iterator[Pair]:
     """Yield these exchanges, each with those that share its rarest words, in their order of time.
 
-    They need vectors of the scope's first model.
+    They need vectors of the scope's first model. With `in_order`, each is compared as if those
+    behind it had not been stored yet.
     """
     values = {**scope.key, "model_id": scope.model_id, "chunk_ids": list(chunk_ids), **_LIMITS}
+    values["in_order"] = in_order
     statement = fill(
         "find_related",
         FILE,
@@ -74,16 +79,18 @@ def find_pairs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -
         is_older = at < other_at or (at == other_at and is_first)
         ids = (one, other) if is_older else (other, one)
         texts = (text, other_text) if is_older else (other_text, text)
-        yield Pair(*ids, compare(*texts, cosine=cosine, shared=shared))
+        yield Pair(*ids, compare(*texts, cosine=cosine, shared=shared), stored=one)
 
 
 def link_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Store what these exchanges supersede, and what supersedes them; the scope must be locked.
 
-    An exchange supersedes one other at most.
+    An exchange supersedes one other at most. The links are those of exchanges that are stored one
+    by one, in the order of their ids.
     """
     if scope.models and chunk_ids:
-        _store_links(connection, scope, _find_links(connection, scope, chunk_ids))
+        links = _find_links(connection, scope, chunk_ids, in_order=True)
+        _store_links(connection, scope, links)
 
 
 def link_memory(connection: Connection, scope: Scope) -> int:
@@ -101,15 +108,25 @@ def link_memory(connection: Connection, scope: Scope) -> int:
     return _store_links(connection, scope, new)
 
 
-def _find_links(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> dict[int, Link]:
-    """Return by its id for each exchange the strongest link to one that it supersedes."""
+def _find_links(
+    connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, in_order: bool = False
+) -> dict[int, Link]:
+    """Return by its id for each exchange the strongest link to one that it supersedes.
+
+    With `in_order`, of the first exchange that brought it any.
+    """
     best: dict[int, Link] = {}
+    brought_by: dict[int, int] = {}
     for start in range(0, len(chunk_ids), _STEP):
-        for pair in find_pairs(connection, scope, chunk_ids[start : start + _STEP]):
+        for pair in find_pairs(
+            connection, scope, chunk_ids[start : start + _STEP], in_order=in_order
+        ):
             strength, reason = rate(pair.comparison.evidence), pair.comparison.reason
-            if reason and strength > THRESHOLD:
+            is_late = in_order and brought_by.get(pair.newer, pair.stored) != pair.stored
+            if reason and strength > THRESHOLD and not is_late:
                 match = Link(strength, pair.older, reason)
                 best[pair.newer] = max(best.get(pair.newer, match), match)
+                brought_by[pair.newer] = pair.stored
     return best
 
 

@@ -1,16 +1,17 @@
-"""The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
+"""The write path: new, grown or edited exchanges of sessions, in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Protocol
 
 from psycopg.types.json import Jsonb
 
 from memsense.actor import current_actor
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, execute_together, fetch_all, fetch_value
+from memsense.db.rows import execute, execute_together, fetch_all
 from memsense.draft.chunking import (
+    Link,
     Turn,
     build_session_chunks,
     is_long,
@@ -21,7 +22,7 @@ from memsense.draft.vectors import BatchVectors
 from memsense.store import rows
 from memsense.store.jobs import enqueue_recutting, forget_jobs, schedule_sweep
 from memsense.store.past import keep_past, keep_retired
-from memsense.store.planning import Plan, name_exchange, plan_session, read_ledger
+from memsense.store.planning import Plan, name_exchange, plan_sessions, read_ledger
 from memsense.store.scopes import Scope
 from memsense.store.sessions import mark_session, unmark_session
 from memsense.store.supersession import unlink_statements
@@ -49,19 +50,59 @@ written wherever the texts are known by then. None in a result means that a job 
 """
 
 
-def write_session(
-    connection: Connection, scope: Scope, draft: SessionDraft, embed: Embed
-) -> SessionWrite:
-    """Add what is new of a session and replace what changed; the scope must be locked.
+def write_sessions(
+    connection: Connection, scope: Scope, drafts: Sequence[SessionDraft], embed: Embed
+) -> list[SessionWrite]:
+    """Add what is new of sessions and replace what changed; the scope must be locked.
 
-    With a `format`, the ledger decides what is known already; without one, equal content within ten
-    minutes of event time does. In mode `hybrid` the session is marked, and its session chunks are
-    made later; in mode `session`, which stores nothing else, they are written at once. A session
-    that holds turns, or session chunks with or without turns, goes on as it began.
+    With a `format`, which all drafts must have then, the ledger decides what is known already;
+    without one, equal content within ten minutes of event time does. In mode `hybrid` the session
+    is marked, and its session chunks are made later; in mode `session`, which stores nothing else,
+    they are written at once. A session that holds turns, or session chunks with or without turns,
+    goes on as it began.
+
+    Several drafts of one session, and only these, must have different contents, and none of them
+    may complete a stored exchange.
     """
-    # The mode that the session allows, so that no session chunk holds text that only some of its
-    # turns hold.
-    has_turns, has_session_chunks = find_session_kinds(connection, scope, draft.session_id)
+    kinds = find_session_kinds(connection, scope, [draft.session_id for draft in drafts])
+    drafts = [_adapt(scope, draft, *kinds[draft.session_id]) for draft in drafts]
+    plans = plan_sessions(connection, scope, drafts)
+    pairs = list(zip(drafts, plans, strict=True))
+    replaced = [
+        _replace(connection, scope, draft, plan, embed) if plan.replacing else []
+        for draft, plan in pairs
+    ]
+    appended = _append(connection, scope, pairs, embed)
+    for draft, plan in pairs:
+        # What was stored before readers knew projects gets its project when its log is read again.
+        projects = {ordinal: item.chunks[0].project for ordinal, item in plan.unchanged.items()}
+        if any(projects.values()):
+            values = {**scope.key, "session_id": draft.session_id}
+            values |= {"ordinals": list(projects), "projects": list(projects.values())}
+            execute(connection, "assign_projects", values)
+    if speakers := sorted({speaker for draft in drafts for speaker in draft.speakers}):
+        execute(connection, "add_speakers", {**scope.key, "speakers": speakers})
+    return [
+        SessionWrite(
+            chunk_ids=[*plan.known_ids, *old_ids, *new_ids],
+            added=len(plan.appended),
+            replaced=len(plan.replacing),
+            repeated=plan.repeated,
+            expires=any(
+                chunk.expires_at
+                for exchange in (*plan.appended, *plan.replacing.values())
+                for chunk in exchange.chunks
+            ),
+        )
+        for plan, old_ids, new_ids in zip(plans, replaced, appended, strict=True)
+    ]
+
+
+def _adapt(
+    scope: Scope, draft: SessionDraft, has_turns: bool, has_session_chunks: bool
+) -> SessionDraft:
+    """Return the draft with its expiry, in the mode that its session allows."""
+    # So that no session chunk holds text that only some of its turns hold.
     mode: IngestMode = draft.mode
     if has_turns and (has_session_chunks or mode == "session"):
         mode = "hybrid"
@@ -70,55 +111,63 @@ def write_session(
     draft = replace(scope.ttl.apply(draft, scope.now), mode=mode)
     if draft.mode == "session" and not draft.format:
         draft = replace(draft, exchanges=[name_exchange(item) for item in draft.exchanges])
-    plan = plan_session(connection, scope, draft)
-    replaced = _replace(connection, scope, draft, plan, embed) if plan.replacing else []
-    appended = _append(connection, scope, draft, plan, embed) if plan.appended else []
-    # What was stored before readers knew projects gets its project when its log is read again.
-    projects = {ordinal: item.chunks[0].project for ordinal, item in plan.unchanged.items()}
-    if any(projects.values()):
-        values = {**scope.key, "session_id": draft.session_id}
-        values |= {"ordinals": list(projects), "projects": list(projects.values())}
-        execute(connection, "assign_projects", values)
-    if draft.speakers:
-        values = {**scope.key, "speakers": list(draft.speakers)}
-        execute(connection, "add_speakers", values)
-    return SessionWrite(
-        chunk_ids=[*plan.known_ids, *replaced, *appended],
-        added=len(plan.appended),
-        replaced=len(plan.replacing),
-        repeated=plan.repeated,
-        expires=any(
-            chunk.expires_at
-            for exchange in (*plan.appended, *plan.replacing.values())
-            for chunk in exchange.chunks
-        ),
-    )
+    return draft
 
 
-def find_session_kinds(connection: Connection, scope: Scope, session_id: str) -> tuple[bool, bool]:
-    """Return whether the session has turns, and whether it has session chunks, of any status."""
-    values = {**scope.key, "session_id": session_id}
-    has_turns, has_session_chunks = fetch_all(connection, "find_session_kinds", values)[0]
-    return has_turns, has_session_chunks
+def find_session_kinds(
+    connection: Connection, scope: Scope, session_ids: Sequence[str]
+) -> dict[str, tuple[bool, bool]]:
+    """Return whether each session has turns, and whether it has session chunks, of any status."""
+    values = {**scope.key, "session_ids": list(dict.fromkeys(session_ids))}
+    rows_of_sessions = fetch_all(connection, "find_session_kinds", values)
+    return {session_id: (turns, wholes) for session_id, turns, wholes in rows_of_sessions}
 
 
 def _append(
-    connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
-) -> list[int]:
-    """Put the new exchanges behind the session's last one; return the ids of the new chunks."""
+    connection: Connection, scope: Scope, pairs: Sequence[tuple[SessionDraft, Plan]], embed: Embed
+) -> list[list[int]]:
+    """Put new exchanges behind the last ones of their sessions; return each draft's new chunks."""
+    pairs_to_append = [pair for pair in pairs if pair[1].appended]
+    if not pairs_to_append:
+        return [[] for _ in pairs]
     # Inactive chunks count, and those that only the ledger knows: no place is used twice.
-    values = {**scope.key, "session_id": draft.session_id}
-    first: int = fetch_value(connection, "next_ordinal", values)
-    placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
-    turns = name_languages(scope, [chunk for exchange in placed for chunk in exchange.chunks])
-    if draft.mode == "session":
-        chunk_ids = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
-    else:
-        chunk_ids = append_turns(connection, scope, draft.session_id, turns, embed, event="added")
-    if draft.mode == "hybrid":
-        mark_session(connection, scope, draft.session_id)
-    _record_messages(connection, scope, draft, placed)
+    ordinals = next_ordinals(connection, scope, [draft.session_id for draft, _ in pairs_to_append])
+    placed: list[list[ExchangeDraft]] = []
+    for draft, plan in pairs:
+        first = ordinals.get(draft.session_id, 0)
+        placed.append([_place(exchange, at) for at, exchange in enumerate(plan.appended, first)])
+        ordinals[draft.session_id] = first + len(plan.appended)
+    chunks = [chunk for exchanges in placed for item in exchanges for chunk in item.chunks]
+    named = iter(name_languages(scope, chunks))
+    turns = [
+        list(islice(named, sum(len(item.chunks) for item in exchanges))) for exchanges in placed
+    ]
+    in_turns = [
+        chunk
+        for (draft, _), own in zip(pairs, turns, strict=True)
+        if draft.mode != "session"
+        for chunk in own
+    ]
+    turn_ids = iter(append_turns(connection, scope, in_turns, embed, event="added"))
+    chunk_ids: list[list[int]] = []
+    for (draft, _), own, exchanges in zip(pairs, turns, placed, strict=True):
+        if draft.mode == "session":
+            grown = _grow_session_chunks(connection, scope, draft.session_id, own, embed)
+            chunk_ids.append(grown if own else [])
+        else:
+            chunk_ids.append(list(islice(turn_ids, len(own))))
+        if draft.mode == "hybrid" and own:
+            mark_session(connection, scope, draft.session_id)
+        _record_messages(connection, scope, draft, exchanges)
     return chunk_ids
+
+
+def next_ordinals(
+    connection: Connection, scope: Scope, session_ids: Sequence[str]
+) -> dict[str, int]:
+    """Return the next free ordinal of each session."""
+    values = {**scope.key, "session_ids": list(dict.fromkeys(session_ids))}
+    return dict(fetch_all(connection, "next_ordinals", values))
 
 
 def _place(exchange: ExchangeDraft, ordinal: int) -> ExchangeDraft:
@@ -130,28 +179,41 @@ def _place(exchange: ExchangeDraft, ordinal: int) -> ExchangeDraft:
 def append_turns(
     connection: Connection,
     scope: Scope,
-    session_id: str,
     turns: Sequence[ChunkDraft],
     embed: Embed,
     *,
     event: str | None = None,
 ) -> list[int]:
-    """Store turns in order behind the session's last one and link them; return their ids."""
-    key = {**scope.key, "session_id": session_id}
-    latest = rows.read_turns(fetch_all(connection, "fetch_last_turns", key))
-    before = latest[::-1]
-    links = link_turns([*(item.turn for item in before), *map(Turn.of, turns)])
-    linked = [
-        replace(turn, next_user_text=link.next_user_text, context=link.context)
-        for turn, link in zip(turns, links[len(before) :], strict=True)
-    ]
+    """Store turns in order behind the last ones of their sessions and link them; return their
+    ids.
+    """
+    if not turns:
+        return []
+    places: dict[str, list[int]] = {}
+    for place, turn in enumerate(turns):
+        places.setdefault(turn.session_id, []).append(place)
+    latest: dict[str, list[rows.StoredTurn]] = {session_id: [] for session_id in places}
+    values = {**scope.key, "session_ids": list(places)}
+    for session_id, *row in fetch_all(connection, "fetch_last_turns", values):
+        latest[session_id] += rows.read_turns([tuple(row)])
+    linked, relinked = list(turns), list[tuple[int, Link, str | None]]()
+    for session_id, before in latest.items():
+        new = [Turn.of(turns[place]) for place in places[session_id]]
+        links = link_turns([*(item.turn for item in before), *new])
+        for place, link in zip(places[session_id], links[len(before) :], strict=True):
+            texts = {"next_user_text": link.next_user_text, "context": link.context}
+            linked[place] = replace(turns[place], **texts)
+        # The turn before the new ones now has a next-user text, and a context on both sides.
+        for last, link in zip(before[-1:], links[len(before) - 1 :], strict=False):
+            relinked.append((last.chunk_id, link, last.turn.language))
     chunk_ids = insert_chunks(connection, scope, linked, event=event)
-    last_id = before[-1].chunk_id if before else None
-    previous: list[int | None] = [last_id, *chunk_ids[:-1]]
+    last_ids = {session_id: it[-1].chunk_id if it else None for session_id, it in latest.items()}
+    previous: list[int | None] = []
+    for turn, chunk_id in zip(turns, chunk_ids, strict=True):
+        previous.append(last_ids[turn.session_id])
+        last_ids[turn.session_id] = chunk_id
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
-    # The turn before the new ones now has a next-user text, and a context on both sides.
-    if last_id is not None:
-        rows.relink(connection, scope, last_id, links[len(before) - 1], before[-1].turn.language)
+    rows.relink(connection, scope, relinked)
     return chunk_ids
 
 
@@ -185,10 +247,10 @@ def insert_chunks(
     # By place, since the statement returns the chunks in no order, and the id of a chunk that stood
     # at the place before.
     ids = {
-        (granularity, ordinal, part): chunk_id
-        for chunk_id, granularity, ordinal, part in fetch_all(connection, "upsert_chunks", values)
+        tuple(place): chunk_id
+        for chunk_id, *place in fetch_all(connection, "upsert_chunks", values)
     }
-    chunk_ids = [ids[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
+    chunk_ids = [ids[it.session_id, it.granularity, it.ordinal, it.part] for it in drafts]
     counted = {**scope.key, "chunk_ids": chunk_ids, "sign": 1, **_event(event, detail)}
     names = ["count_lexemes", "count_chunks", "count_languages"]
     names += ["insert_events"] if event else []
@@ -497,7 +559,7 @@ def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
 def refresh_session(connection: Connection, scope: Scope, session_id: str, embed: Embed) -> None:
     """Update a session's links and session chunks after its turns have changed."""
     relink_session(connection, scope, session_id)
-    if all(find_session_kinds(connection, scope, session_id)):
+    if all(find_session_kinds(connection, scope, [session_id])[session_id]):
         unmark_session(connection, scope, session_id)
         rebuild_session_chunks(connection, scope, session_id, embed)
 
@@ -507,9 +569,12 @@ def relink_session(connection: Connection, scope: Scope, session_id: str) -> Non
     key = {**scope.key, "session_id": session_id}
     turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
     links = link_turns([item.turn for item in turns])
-    for item, link in zip(turns, links, strict=True):
-        if link != item.link:
-            rows.relink(connection, scope, item.chunk_id, link, item.turn.language)
+    changed = [
+        (item.chunk_id, link, item.turn.language)
+        for item, link in zip(turns, links, strict=True)
+        if link != item.link
+    ]
+    rows.relink(connection, scope, changed)
     chunk_ids = [item.chunk_id for item in turns]
     values = {
         **scope.key,

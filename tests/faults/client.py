@@ -2,7 +2,8 @@
 
 DIR is the directory of an embedded server, or the URL of another one: there each life is a tenant.
 
-client.py talk DIR NAME SEED     adds and searches, exchanges and sessions, until it is ended
+client.py talk DIR NAME SEED     adds and searches, exchanges and sessions, until it is ended; its
+                                 threads' adds wait for each other
 client.py import DIR USER LOG    ingests the log, forgets, makes session chunks, optimises, and ends
 client.py live DIR USER LOG      a life in a namespace of the user's name: ingests, adds, erases,
                                  re-indexes, goes over to another model, drops the first, and ends;
@@ -10,11 +11,14 @@ client.py live DIR USER LOG      a life in a namespace of the user's name: inges
 client.py work DIR NAMESPACE     does jobs until it is ended
 """
 
+import os
 import random
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -37,7 +41,9 @@ from memsense.types import Chunk, EmbedWhen
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FAILING = 0.05
-ASKING_FOR_SESSIONS = 0.2
+SEARCHING = 0.3
+ASKING_FOR_SESSIONS = 0.05
+TALKERS = 6
 SESSION = 12
 
 
@@ -81,12 +87,32 @@ def said_by(name: str, number: int) -> str:
     return f"Message {number} of {name} about tea."
 
 
+def acknowledged_by(data_dir: str | Path, name: str) -> list[Path]:
+    """The files in which the threads of a client tell what they know to be stored."""
+    return [Path(data_dir) / f"{name}.{thread}.acknowledged" for thread in range(TALKERS)]
+
+
 def talk(data_dir: str, name: str, seed: str) -> None:
-    """Go on behind the last acknowledged message; the one after it may be stored already."""
+    """Talk in several threads to one memory, so that their adds are stored together."""
     chance = random.Random(seed)
-    told = Path(data_dir) / f"{name}.acknowledged"
+    with (
+        open_memory(data_dir, FlakyEmbedder(chance)) as memory,
+        ThreadPoolExecutor(TALKERS) as threads,
+    ):
+        files = acknowledged_by(data_dir, name)
+        talking = [threads.submit(talk_on, memory, told, chance) for told in files]
+        wait(talking, return_when=FIRST_EXCEPTION)
+        for one in talking:
+            if one.done() and one.exception():
+                traceback.print_exception(one.exception())
+                os._exit(1)
+
+
+def talk_on(memory: MemSense, told: Path, chance: random.Random) -> None:
+    """Go on behind the last acknowledged message; the one after it may be stored already."""
+    name = told.stem
     number = len(told.read_text().splitlines()) if told.exists() else 0
-    with open_memory(data_dir, FlakyEmbedder(chance)) as memory, told.open("a") as file:
+    with told.open("a") as file:
         while True:
             said = said_by(name, number)
             message = {"role": "user", "content": said, "at": START + timedelta(hours=number)}
@@ -94,15 +120,16 @@ def talk(data_dir: str, name: str, seed: str) -> None:
                 session_id = f"{name}/{number // SESSION}"
                 mode = "hybrid" if number // SESSION % 2 else "turn"
                 memory.add([message], user_id="ada", session_id=session_id, mode=mode)
-            except EmbeddingError:
-                continue
+            except (EmbeddingError, ConnectionFailedError):
+                continue  # or a group has lost three connections, one after the other
             file.write(f"{said}\n")
             file.flush()
-            if not memory.search(said, user_id="ada", top_k=3):
-                raise AssertionError(f"{said} was not found")
             number += 1
-            if chance.random() < ASKING_FOR_SESSIONS:
-                with suppress(EmbeddingError):  # what is left marked is made by the next one
+            with suppress(EmbeddingError, ConnectionFailedError):
+                if chance.random() < SEARCHING and not memory.search(said, user_id="ada", top_k=3):
+                    raise AssertionError(f"{said} was not found")
+                if chance.random() < ASKING_FOR_SESSIONS:
+                    # What is left marked is made by the next one.
                     memory.search(said, user_id="ada", granularity="session", top_k=1)
 
 

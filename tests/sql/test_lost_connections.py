@@ -6,6 +6,8 @@ that doesn't repeat its reads fails.
 
 # pyright: reportPrivateUsage=false
 
+import os
+import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from memsense.client import place
 from memsense.config import Settings
 from memsense.db import Pool
 from memsense.db.connection import connect, repeat_lost
+from memsense.db.failures import database_errors
 from memsense.db.security import Standing, find_standing
 from memsense.db.session import TenantConnection
 from memsense.doctor.checks import examine_tenant, list_sizes
@@ -214,3 +217,18 @@ def test_what_no_waiting_mends_is_not_waited_for(
     with pytest.raises(ConnectionFailedError):
         repeat_lost(attempt, 600, url=url)
     assert len(tries) == attempts
+
+
+def test_an_embedded_server_that_ends_within_a_check_is_waited_for(database_url: str) -> None:
+    tries: list[float] = []
+
+    def attempt(seconds: float) -> int:
+        tries.append(seconds)
+        with connect(database_url) as connection, database_errors():
+            if len(tries) == 1:
+                with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+                    wire.shutdown(socket.SHUT_RDWR)
+            return len(connection.execute("SELECT 1").fetchall())
+
+    assert repeat_lost(attempt, 600) == 1
+    assert len(tries) == 2
