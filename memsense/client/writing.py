@@ -16,6 +16,7 @@ from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
 from memsense.db.calls import current_call
 from memsense.db.connection import Connection
+from memsense.db.groups import ApartError
 from memsense.draft.completing import starts_with_answer
 from memsense.draft.drafting import Annotations, Drafter
 from memsense.draft.messages import read_messages
@@ -24,7 +25,7 @@ from memsense.errors import ConflictError, InvalidInputError
 from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import AsList, Checker, Gap, Id, shorten
 from memsense.store.jobs import count_unembedded
-from memsense.store.keys import ApartError, WriteKey, write_each_once, write_once
+from memsense.store.keys import WriteKey, write_each_once, write_once
 from memsense.store.planning import OutdatedDraftError, find_awaiting, select_missing
 from memsense.store.quotas import keep_quota
 from memsense.store.reads import fetch_chunks

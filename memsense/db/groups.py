@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from memsense.db.calls import CallCancelled, held_by_call
 from memsense.deadline import check_deadline, remaining
-from memsense.errors import ConnectionFailedError, OutcomeUnknownError
+from memsense.errors import ConnectionFailedError, MemSenseError, OutcomeUnknownError
 from memsense.forking import renew_in_child
 
 W = TypeVar("W")
@@ -16,6 +16,10 @@ T = TypeVar("T")
 
 MOST_WRITES = 16
 """Writes of a group: the first of them waits for the last."""
+
+
+class ApartError(Exception):
+    """Writes of several calls can't be one transaction: each must be run alone."""
 
 
 class _State(Enum):
@@ -140,10 +144,13 @@ class Groups(Generic[W, T]):
             return alone(ticket.has_waited)
         try:
             results = together([it.write for it in group])
+        except (MemSenseError, ApartError, CallCancelled) as error:
+            self._return_writes(group[1:], error)
+            if isinstance(error, ConnectionFailedError):
+                raise
         except BaseException as error:
             self._return_writes(group[1:], error)
-            if isinstance(error, ConnectionFailedError | KeyboardInterrupt | SystemExit):
-                raise
+            raise
         else:
             with self._guard:
                 queue[:] = [it for it in queue if it is ticket or it not in group]

@@ -12,6 +12,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
+from memsense.db.groups import ApartError
 from memsense.db.rows import execute, find_one
 from memsense.errors import ConflictError
 from memsense.store.scopes import Namespace
@@ -33,10 +34,6 @@ class WriteKey:
     def of(cls, key: str, *request: Any) -> "WriteKey":
         """Return the key of a write whose request is described by plain values."""
         return cls(key=key, request_hash=sha256(json.dumps(request).encode()).digest())
-
-
-class ApartError(Exception):
-    """Writes of several calls can't be one transaction: each must be run alone."""
 
 
 def write_once(
