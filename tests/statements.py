@@ -81,7 +81,7 @@ class Recorder:
         @functools.wraps(method)
         def execute(cursor: Any, query: Any, *values: Any, **options: Any) -> Any:
             result = method(cursor, query, *values, **options)
-            self.note(query)
+            self.note(query, cursor)
             return result
 
         return execute
@@ -92,14 +92,14 @@ class Recorder:
         def copy(cursor: Any, query: Any, *values: Any, **options: Any) -> Generator[Any]:
             with method(cursor, query, *values, **options) as stream:
                 yield stream
-            self.note(query)
+            self.note(query, cursor)
 
         return copy
 
-    def note(self, query: str | bytes | sql.Composable) -> None:
-        """Note the parts that an executed statement contains."""
+    def note(self, query: str | bytes | sql.Composable, cursor: psycopg.Cursor[Any]) -> None:
+        """Note the parts that a statement contains, which the cursor has executed."""
         text = query.decode() if isinstance(query, bytes) else query
-        text = normalised(text if isinstance(text, str) else text.as_string(None))
+        text = normalised(text if isinstance(text, str) else text.as_string(cursor))
         if text in self._seen:
             return
         self._seen.add(text)

@@ -1,16 +1,23 @@
 """What a Citus cluster refuses, or does otherwise than one server."""
 
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from embedders import HashingEmbedder
+from plans import explain_prepared, walk
 from servers import SHARDS, TestServer, with_database
 
 from memsense import MemSense
-from memsense.db import citus
+from memsense.db import Pool, citus
 from memsense.db.migrate import head_revision, make_roles, schema_state, seal, upgrade
 from memsense.errors import ConfigurationError, SchemaError
+from memsense.search import search as searching
+from memsense.search.recall.run import RecallRequest
 
 FEW_SHARDS = f"?options=-c%20citus.shard_count%3D{SHARDS}"
 
@@ -114,6 +121,34 @@ def test_a_search_of_one_user_runs_on_one_shard(database_url: str) -> None:
             assert after is not None
     assert after[1] == before[1]
     assert after[0] > before[0]
+
+
+@pytest.mark.parametrize("question", ["What did I do on 3 January 2024?", "Where did I walk then?"])
+def test_a_question_of_a_time_is_one_task(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    asked: list[RecallRequest] = []
+    run = searching.run_recalls
+
+    def note(connection: Any, requests: Sequence[RecallRequest]) -> Any:
+        asked.extend(requests)
+        return run(connection, requests)
+
+    monkeypatch.setattr(searching, "run_recalls", note)
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        memory.add([{**m, "at": "2024-01-03T09:00Z"} for m in SAID], user_id="ada", session_id="s")
+        found = memory.search(question, user_id="ada", asked_at=datetime(2024, 2, 1, tzinfo=UTC))
+    assert [hit.session_id for hit in found] == ["s"]
+    with (
+        closing(Pool(database_url, min_size=1, max_size=1, timeout=10)) as pool,
+        pool.connection() as conn,
+    ):
+        plan = explain_prepared(conn, asked[-1])
+    [job] = [node["Distributed Query"]["Job"] for node in walk(plan) if "Distributed Query" in node]
+    assert job["Task Count"] == 1
+    steps = {node.get("Subplan Name") for task in job["Tasks"] for remote in task["Remote Plan"]
+             for node in walk(remote[0]["Plan"])}  # fmt: skip
+    assert ("CTE time_within" in steps) == ("January" in question)
 
 
 def test_changes_that_citus_once_refused_are_made(database_url: str) -> None:

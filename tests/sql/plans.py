@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -29,10 +29,13 @@ def explain_recall(conn: psycopg.Connection[Any], request: RecallRequest) -> Nod
         pytest.skip("the plan of a cluster's coordinator does not show how a node runs its part")
     with conn.transaction():
         announce(conn, Session(tenant_id=request.tenant_id, role="memsense_app"), plans=GENERIC)
-        return _explain(conn, request)
+        return explain_prepared(conn, request, "ANALYZE, BUFFERS")
 
 
-def _explain(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
+def explain_prepared(
+    conn: psycopg.Connection[Any], request: RecallRequest, options: LiteralString = "VERBOSE"
+) -> Node:
+    """Return the root node of a recall's plan; the connection must not have run one before."""
     statement = as_sql(recall_text(shape_of(request)))
     values = query_values(request)
     conn.execute(statement, values, prepare=True)
@@ -43,8 +46,8 @@ def _explain(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
         for parameter, kind in zip(names, types, strict=True)
     ]
     row = conn.execute(
-        sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {} ({})").format(
-            sql.Identifier(name), sql.SQL(", ").join(arguments)
+        sql.SQL("EXPLAIN ({}, FORMAT JSON) EXECUTE {} ({})").format(
+            sql.SQL(options), sql.Identifier(name), sql.SQL(", ").join(arguments)
         )
     ).fetchone()
     assert row is not None

@@ -25,12 +25,13 @@ ONE_SERVER = pytest.mark.one_server("a cluster's waits for locks are those of it
 OpenMemory = Callable[..., MemSense]
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
-LOCK = "SELECT FROM memsense.scopes WHERE user_id = %s FOR UPDATE"
+FIND = "SELECT tenant_id, scope_id FROM memsense.scopes WHERE user_id = %s"
+# These two name the tenant, for a cluster.
+LOCK = "SELECT FROM memsense.scopes WHERE tenant_id = %s AND scope_id = %s FOR UPDATE"
 TRANSACTIONS = """
     SELECT array_agg(user_text ORDER BY chunk_id) FROM memsense.events AS e
     JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
-    JOIN memsense.scopes AS s USING (tenant_id, scope_id)
-    WHERE user_id = %s AND e.kind = 'added' AND session_id <> 'first'
+    WHERE e.tenant_id = %s AND e.scope_id = %s AND e.kind = 'added' AND session_id <> 'first'
     GROUP BY e.xmin::text ORDER BY min(chunk_id)
 """
 LOCKED = """
@@ -49,11 +50,17 @@ CHUNKS = {"chunk_id", "older_id", "previous_chunk_id", "by"}
 ENTITIES = {"entity_id", "entity_a", "entity_b"}
 
 
+def find_memory(connection: psycopg.Connection[Any], user_id: str) -> tuple[int, int]:
+    """Return the tenant and the scope of a user."""
+    [found] = connection.execute(FIND, [user_id]).fetchall()
+    return found
+
+
 @contextmanager
 def holding(database_url: str, user_id: str) -> Generator[None]:
     """Lock a memory, as a write of another process does."""
     with psycopg.connect(database_url) as connection:
-        connection.execute(LOCK, [user_id])
+        connection.execute(LOCK, find_memory(connection, user_id))
         yield
 
 
@@ -97,10 +104,11 @@ def blocked_group(
             )
 
         with psycopg.connect(database_url) as earlier:
-            earlier.execute(LOCK, ["ada"])
+            ada = find_memory(earlier, "ada")
+            earlier.execute(LOCK, ada)
             running = [threads.submit(calls[0])]
             wait_for_locks(1)
-            locked = threads.submit(later.execute, LOCK, ["ada"])
+            locked = threads.submit(later.execute, LOCK, ada)
             wait_for_locks(2)
             for number, call in enumerate(calls[1:], start=2):
                 running.append(threads.submit(call))
@@ -129,7 +137,8 @@ def memory(open_memory: OpenMemory) -> MemSense:
 
 def transactions(database_url: str, user_id: str = "ada") -> list[list[str]]:
     with psycopg.connect(database_url) as connection:
-        return [row for (row,) in connection.execute(TRANSACTIONS, [user_id]).fetchall()]
+        found = connection.execute(TRANSACTIONS, find_memory(connection, user_id))
+        return [row for (row,) in found.fetchall()]
 
 
 # The same as one after the other -----------------------------------------------------------------
@@ -137,9 +146,7 @@ def transactions(database_url: str, user_id: str = "ada") -> list[list[str]]:
 
 def contents(connection: psycopg.Connection[Any], user_id: str) -> dict[str, list[str]]:
     """Return the rows of a user in every table, with places for the numbers of chunks."""
-    [(scope_id,)] = connection.execute(
-        "SELECT scope_id FROM memsense.scopes WHERE user_id = %s", [user_id]
-    ).fetchall()
+    _, scope_id = find_memory(connection, user_id)
     names: dict[str, dict[Any, Any]] = {"chunk": {}, "entity": {}}
     for place, (chunk_id,) in enumerate(
         connection.execute(
