@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from memsense.db import Pool, run_read
 from memsense.db.rows import fetch_values
+from memsense.embed import is_embeddable
 from memsense.search.plan import PreparedSearch, SearchPlan
 from memsense.search.question import Neighbour
 from memsense.search.question.time.interval import Interval
@@ -36,7 +37,10 @@ _DAY = timedelta(days=1)
 def plan_anchor(prepared: PreparedSearch) -> SearchPlan | None:
     """Return the plan of the search for the anchor, None if the question asks for no neighbours."""
     plan, order, profile = prepared.plan, prepared.question.order, prepared.recall_request.profile
-    if order is None or not order.anchor or not (profile.weights["time"] and profile.beside_weight):
+    if order is None or not (profile.weights["time"] and profile.beside_weight):
+        return None
+    # What has no visible character can't be searched for.
+    if not is_embeddable(order.anchor):
         return None
     # No index has the order in time of memory as it stood at a moment.
     if plan.request.as_of is not None:

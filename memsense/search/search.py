@@ -293,7 +293,9 @@ def _make_notes(prepared: PreparedSearch, state: RecallState, ranking: Ranking) 
         )
         notes.append(Note("vectors", text))
     candidates = ranking.candidates
-    if recall_request.token_limit and candidates.tokens is None and not candidates.is_session.all():
+    # Sessions have no token vectors, and neither has what another model compares.
+    is_without = candidates.is_session | candidates.by_other
+    if recall_request.token_limit and candidates.tokens is None and not is_without.all():
         text = "no token vectors are stored: run 'memsense db fill' for better ranking"
         notes.append(Note("vectors", text))
     if recall_request.wording.required:

@@ -154,6 +154,7 @@ def test_nothing_later_than_the_question_is_a_neighbour(diary: MemSense) -> None
     "question",
     [
         "What came right before Oskar graduated?",  # nothing like it is stored
+        "What came right before \u202e\u2066?",  # nothing that can be seen
         "What should I do before I leave?",
         "Who repaired the bicycle?",
     ],

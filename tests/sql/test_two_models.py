@@ -255,6 +255,19 @@ def test_a_new_namespace_has_both_models_where_the_second_is_installed(
         assert search(memory, "Wo ist denn der Helm?")[0].explain.model == MODEL
 
 
+@pytest.mark.skipif(not is_installed(), reason="needs memsense[multilingual]: make setup-dev")
+def test_no_note_asks_for_token_vectors_of_a_model_that_makes_none(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMSENSE_MULTILINGUAL", "auto")
+    with MemSense.open(database_url) as memory:
+        memory.add(ENGLISH[0], user_id="ada")
+        memory.add(GERMAN[1], user_id="ada", metadata={"owner": "Sofia"})
+        result = search(memory, "Where is the helmet?", metadata={"owner": "Sofia"})
+        assert [hit.explain.model for hit in result] == [MODEL]
+        assert result.notes == []
+
+
 def test_no_second_model_is_made_where_it_is_turned_off(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

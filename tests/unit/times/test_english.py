@@ -137,6 +137,11 @@ def test_a_time_ahead_or_an_end_alone_holds_no_memories_in_english(question: str
     "question",
     [
         "What did I do one and a half years ago?",
+        "What did people eat 5000 years ago?",
+        "What did I do 1.5 years ago?",
+        "What did I do 1,000 days ago?",
+        "What stood here a hundred years ago?",
+        "What stood here thousands of years ago?",
         "May I go?",
         "wait a second",
         "PIN 2024",

@@ -45,7 +45,13 @@ EVENING = 18
 
 SATURDAY = 5
 _FEW = (2, 4)
-_HALVES = ("half", "halb", "demi", "medio", "media", "полтора", "половиной")
+_OTHER_COUNTS = (
+    *("half", "halb", "demi", "medio", "media", "полтора", "половиной"),
+    *("hundred", "thousand", "million", "dozen"),
+    *("hundreds of", "thousands of", "millions of", "dozens of"),
+    *("сто", "двести", "сот", "тысяча", "тысячи", "тысяч", "миллионов"),
+)
+"""Ends of words that count, but aren't read as numbers."""
 _IN_SENTENCE = r"[^\s.!?:;\"'\u201c\u2018(]\s*$"
 _CLAUSE_END = r"\s*(?:[,.;:?!)]|$)"
 _HABIT_BEHIND = r"(?:[&|,]+[df]*[Wv])*!"
@@ -591,8 +597,8 @@ def _read_ago(sentence: Sentence, match: re.Match[str]) -> Iterator[Reading]:
     if number is None and needs_number and not unit.is_many and unit.factor == 1:
         return
     before = sentence.text[: sentence.words[match.start()].start].rstrip()
-    if number is None and before.endswith(_HALVES):
-        return  # "one and a half years ago"
+    if number is None and (before.endswith(_OTHER_COUNTS) or before[-1:].isnumeric()):
+        return  # "one and a half years ago", "5000 years ago", "1.5 years ago"
     least, most = count_units(number, unit)
     if first:
         least = min(least, count_units(first, unit)[0])
