@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from memsense.search.question.asker import ask_as_user, names_of
@@ -75,7 +76,7 @@ class Question:
     of a question count. `tense` is the time that it asks about. `asked_at` is the current time when
     it was put, `calendar` that of the asker, by which a memory's day counts too. `language` is the
     question's code. `neighbours` are the memories before or after the one that it asks about, once
-    that is found. `order` and `is_dated_alone` are found each time that they are read.
+    that is found.
     """
 
     text: str
@@ -104,16 +105,27 @@ class Question:
     @property
     def order(self) -> "Order | None":
         """Return the order in time that it asks for: what came before something, the last time."""
-        from memsense.search.question.time.order import find_order
-
-        return find_order(self.text, list(find_quotations(self.text)))
+        return _read_order(self.text)
 
     @property
     def is_dated_alone(self) -> bool:
         """Return whether it asks for nothing but a time: "What did I do on 3 May?"."""
-        from memsense.search.question.time.alone import is_dated_alone
+        return bool(self.intervals) and _is_dated_alone(self.text, self.intervals)
 
-        return is_dated_alone(self.text, self.intervals)
+
+# Most phases of a search ask for both, and reading a question again takes 30 µs each time.
+@lru_cache(maxsize=256)
+def _read_order(text: str) -> "Order | None":
+    from memsense.search.question.time.order import find_order
+
+    return find_order(text, list(find_quotations(text)))
+
+
+@lru_cache(maxsize=256)
+def _is_dated_alone(text: str, intervals: tuple[Interval, ...]) -> bool:
+    from memsense.search.question.time.alone import is_dated_alone
+
+    return is_dated_alone(text, intervals)
 
 
 def analyse_question(
