@@ -129,3 +129,25 @@ def test_a_worker_leaves_an_erasure_alone_that_no_command_purges(database_url: s
         assert memory.erasures.get(receipt.erasure_id).purged_at is None
     report = check_up(database_url, settings=settings, embedder=HashingEmbedder())
     assert not [finding for finding in report.findings if finding.check == "erasures"]
+
+
+def test_a_wrong_hash_and_lost_mentions_are_mended(database_url: str) -> None:
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        memory.add(SAID, user_id="ada")
+    broken = "UPDATE memsense.chunks SET content_hash = repeat('0', 64)"
+    with psycopg.connect(database_url) as connection:
+        [(tenant_id,)] = connection.execute("SELECT tenant_id FROM memsense.tenants").fetchall()
+        [found] = connection.execute("SELECT content_hash FROM memsense.chunks").fetchall()
+        connection.execute(f"{broken} WHERE tenant_id = %s", [tenant_id])
+        connection.execute("DELETE FROM memsense.mentions WHERE tenant_id = %s", [tenant_id])
+    for repair in (True, False):
+        report = check_up(
+            database_url, settings=load_settings(), embedder=HashingEmbedder(), repair=repair
+        )
+        told = [it.text for it in report.findings if "mended 1 chunks of memory" in it.text]
+        assert bool(told) is repair
+        assert not [it for it in report.problems() if it.check == "exchanges"]
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT content_hash FROM memsense.chunks").fetchall() == [found]
+        [(mentions,)] = connection.execute("SELECT count(*) FROM memsense.mentions").fetchall()
+        assert mentions > 0
