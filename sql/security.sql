@@ -112,6 +112,13 @@ BEGIN
     RETURN (SELECT m.model_id FROM memsense.models AS m
             WHERE m.name = claim_model.name AND m.dimension = claim_model.dimension);
 END $$;
+-- On Citus memsense_app may insert models: see grant_rights.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        ALTER FUNCTION memsense.claim_model(text, integer) SECURITY INVOKER;
+    END IF;
+END $$;
 
 -- name: secure_tables
 -- A policy on every table and partition with a tenant: only rows of the tenant that the transaction names,
@@ -213,9 +220,7 @@ BEGIN
     -- get the rows of a later tenant of that name. On Citus, which locks a table that every node has for an
     -- INSERT with ON CONFLICT, that takes the right to update.
     REVOKE DELETE ON memsense.models, memsense.tenants FROM memsense_app;
-    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
-        ALTER FUNCTION memsense.claim_model(text, integer) SECURITY INVOKER;
-    ELSE
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
         REVOKE INSERT, UPDATE ON memsense.models FROM memsense_app;
         REVOKE UPDATE ON memsense.tenants FROM memsense_app;
     END IF;

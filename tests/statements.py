@@ -124,6 +124,28 @@ EXCEPTIONS = {
         ),
         "under policies alone, which a cluster has none of",
     ),
+    **dict.fromkeys(
+        (
+            "doctor.sql: count_unpurged",
+            "jobs.sql: enqueue_purging",
+            *(
+                f"purge.sql: {name}"
+                for name in (
+                    "checkpoint",
+                    "count_unpurged",
+                    "fetch_horizon",
+                    "list_indexes_of_texts",
+                    "list_leftovers",
+                    "list_texts",
+                    "mark_purged",
+                    "rebuild",
+                    "rewrite",
+                    "vacuum",
+                )
+            ),
+        ),
+        "a cluster is purged by no command of memsense",
+    ),
     **{
         f"security.sql: {name}": "tenants of a cluster are not sealed"
         for name in ("drop_other_seals", "drop_seals")

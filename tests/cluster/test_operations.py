@@ -12,6 +12,7 @@ from memsense import MemSense, load_settings
 from memsense.cli.app import root
 from memsense.db import tenants, usage
 from memsense.db.migrate import upgrade
+from memsense.doctor.checkup import check_up
 from memsense.errors import SchemaError
 from memsense.store.items import (
     Condition,
@@ -117,3 +118,36 @@ def test_the_demo_shows_its_rows(database_url: str) -> None:
     result = CliRunner().invoke(root, ["--database-url", database_url, "demo"])
     assert result.exit_code == 0, result.output
     assert "memsense.chunk_overview" in result.output
+
+
+def test_a_worker_leaves_an_erasure_alone_that_no_command_purges(database_url: str) -> None:
+    settings = load_settings(purge_days=0)
+    with MemSense.open(database_url, embedder=HashingEmbedder(), settings=settings) as memory:
+        [chunk] = memory.add(SAID, user_id="ada")
+        receipt = memory.delete(chunk.chunk_id)
+        assert memory.jobs.run().done == 0
+        assert memory.erasures.get(receipt.erasure_id).purged_at is None
+    report = check_up(database_url, settings=settings, embedder=HashingEmbedder())
+    assert not [finding for finding in report.findings if finding.check == "erasures"]
+
+
+def test_a_wrong_hash_and_lost_mentions_are_mended(database_url: str) -> None:
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        memory.add(SAID, user_id="ada")
+    broken = "UPDATE memsense.chunks SET content_hash = repeat('0', 64)"
+    with psycopg.connect(database_url) as connection:
+        [(tenant_id,)] = connection.execute("SELECT tenant_id FROM memsense.tenants").fetchall()
+        [found] = connection.execute("SELECT content_hash FROM memsense.chunks").fetchall()
+        connection.execute(f"{broken} WHERE tenant_id = %s", [tenant_id])
+        connection.execute("DELETE FROM memsense.mentions WHERE tenant_id = %s", [tenant_id])
+    for repair in (True, False):
+        report = check_up(
+            database_url, settings=load_settings(), embedder=HashingEmbedder(), repair=repair
+        )
+        told = [it.text for it in report.findings if "mended 1 chunks of memory" in it.text]
+        assert bool(told) is repair
+        assert not [it for it in report.problems() if it.check == "exchanges"]
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT content_hash FROM memsense.chunks").fetchall() == [found]
+        [(mentions,)] = connection.execute("SELECT count(*) FROM memsense.mentions").fetchall()
+        assert mentions > 0
