@@ -91,7 +91,8 @@ def blocked_group(
     memory: MemSense, database_url: str, calls: Sequence[Callable[[], Any]]
 ) -> Generator[list[Future[Any]]]:
     """Run calls of which all but the first wait for the memory's lock as one group."""
-    queues = memory._context.groups._queues  # pyright: ignore[reportPrivateUsage]
+    groups = memory._context.groups  # pyright: ignore[reportPrivateUsage]
+    queues, guard = groups._queues, groups._guard  # pyright: ignore[reportPrivateUsage]
     with (
         psycopg.connect(database_url, autocommit=True) as watcher,
         psycopg.connect(database_url) as later,
@@ -113,8 +114,11 @@ def blocked_group(
             for number, call in enumerate(calls[1:], start=2):
                 running.append(threads.submit(call))
                 wait_until(lambda n=number: len(queues["ada"]) == n, f"call {number} in the queue")
+            # Locks of rows are not granted in order: the group may not begin before `later` has it.
+            with guard:
+                earlier.rollback()
+                locked.result()
         running[0].result()
-        locked.result()
         wait_for_locks(1)
         yield running
         later.rollback()
