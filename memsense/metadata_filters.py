@@ -18,6 +18,9 @@ from memsense.inputs import read_metadata, shorten
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists", "contains")
 JOINS: Final = ("and", "or", "not")
 MOST_CONDITIONS: Final = 100
+MOST_VALUES: Final = 1000
+"""Values in the lists of "in" and "nin": each memory is compared with every one."""
+
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
@@ -117,6 +120,7 @@ class _Compiler:
         self.result = MetadataConditions()
         self._is_negated = False
         self._count = 0
+        self._listed = 0
 
     def read(
         self, criteria: Mapping[str, Any], path: tuple[str, ...], *, into: dict[str, Any] | None
@@ -213,6 +217,9 @@ class _Compiler:
                     f"holds {name!r} with {shorten(operand)}; it takes a list of texts, numbers,"
                     " true, false or null"
                 )
+            self._listed += len(operand)
+            if self._listed > MOST_VALUES:
+                raise ValueError(f"has more than {MOST_VALUES:,} values in lists")
             # A comparison with a value of another type is unknown, and would hide the others.
             types = dict.fromkeys(map(_type_of, operand))
             each = [

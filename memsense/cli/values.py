@@ -6,6 +6,7 @@ from typing import Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
+from memsense.inputs import shorten
 from memsense.search.profiles import ROUTES, Profile
 from memsense.text.nearest import did_you_mean
 from memsense.types import JsonValue
@@ -56,11 +57,12 @@ def read_object(text: str, *, option: str) -> Mapping[str, JsonValue]:
     """Read a JSON object; raise BadParameter for other texts."""
     try:
         value = json.loads(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not JSON: {error}", param_hint=option) from error
+    except (ValueError, RecursionError) as error:
+        message = f"{shorten(text)} is not JSON: {error}"
+        raise typer.BadParameter(message, param_hint=option) from error
     if not isinstance(value, dict):
         raise typer.BadParameter(
-            f"{text!r} is not a JSON object, such as '{{\"room\": 3}}'", param_hint=option
+            f"{shorten(text)} is not a JSON object, such as '{{\"room\": 3}}'", param_hint=option
         )
     return cast("dict[str, JsonValue]", value)
 

@@ -193,6 +193,10 @@ def test_each_verb_finds_what_the_condition_in_python_keeps(memory: MemSense, ca
         ({"$or": {"priority": 1}}, "it takes a list of filters"),
         ({"or": [{"tags": [[1]]}]}, "within a join"),
         ({"and": [{f"k{n}": {"eq": n}} for n in range(101)]}, "more than 100 conditions"),
+        (
+            {"not": {"a": {"in": [*range(600)]}, "b": {"nin": [*range(401)]}}},
+            "more than 1,000 values",
+        ),
     ],
 )
 def test_a_wrong_filter_is_an_error_that_says_what_is_known(

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import typer
 
 import memsense
 from memsense.cli import app
+from memsense.cli.values import read_object
 from memsense.ingest import READERS
 
 SAMPLE = str(Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl")
@@ -115,3 +117,14 @@ def test_reads_need_a_scope(command: str, capsys: pytest.CaptureFixture[str]) ->
     assert "--user NAME, or --all-users" in " ".join(capsys.readouterr().err.split())
     assert call(*command.split(), "--user", "ada", "--all-users") == 2
     assert "either --user or --all-users" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 30_000 + "1" + "}" * 30_000, "9" * 5_000, "[" + "1," * 500]
+)
+def test_json_that_cannot_be_read_is_a_short_error_of_its_option(text: str) -> None:
+    with pytest.raises(typer.BadParameter) as caught:
+        read_object(text, option="--metadata")
+    assert caught.value.param_hint == "--metadata"
+    assert "is not JSON" in caught.value.message
+    assert len(caught.value.message) < 300
