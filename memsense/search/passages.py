@@ -79,6 +79,8 @@ class Source:
         score: Score of the hit.
         explain: Explanation of the hit, which compares each side of its exchange.
         until: When a newer memory replaced it; None if none did.
+        newer: Chunk that may have replaced it; it is shown with that one, or not at all.
+        older: Chunk that it may have replaced, which is shown with it if there is room.
         apart: Name of another project that it is about; empty if the prompt's own or none.
     """
 
@@ -87,6 +89,8 @@ class Source:
     score: float
     explain: Explanation
     until: datetime | None = None
+    newer: int | None = None
+    older: int | None = None
     apart: str = ""
 
 
