@@ -153,6 +153,7 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/memories/{chunk_id}": "own",
     "GET /ui/memories/{chunk_id}/text": "own",
     "POST /ui/memories/{chunk_id}/edit": "own",
+    "POST /ui/memories/{chunk_id}/not-a-change": "own",
     "POST /ui/memories/bulk/{action}": "own",
     "GET /ui/add": "own",
     "POST /ui/add": "own",
@@ -206,6 +207,7 @@ class Stored:
 
     user_id: str
     chunk_id: int
+    later_id: int
     trace_id: str
     job_id: int
     cursor: dict[str, str]
@@ -218,6 +220,9 @@ class Stored:
             "chunk_id": self.chunk_id,
             "chunk_ids": [self.chunk_id],
             "chunk": self.chunk_id,
+            "older": self.chunk_id,
+            "newer": self.later_id,
+            "decision": "set",
             "why": str(self.chunk_id),
             "trace_id": self.trace_id,
             "transfer_id": self.transfer_id,
@@ -258,7 +263,7 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     place: dict[str, Any] = {"user_id": user_id, "session_id": f"{user_id}-session"}
     [chunk] = memory.add(said, **place, tags=[f"{user_id}-tag"], agent_id=f"{user_id}-agent")
     again = [{"role": "user", "content": f"Green tea again with Maria Silva, said {words[1]}."}]
-    memory.add(again, user_id=user_id, session_id=f"{user_id}-later")
+    [later_chunk] = memory.add(again, user_id=user_id, session_id=f"{user_id}-later")
     memory.projects.create(f"{user_id}-project", [f"{user_id}-session"])
     trace = memory.search("green tea", user_id=user_id, trace=True)
     memory.search("tea", user_id=user_id, trace=True)
@@ -281,6 +286,7 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     return Stored(
         user_id=user_id,
         chunk_id=chunk.chunk_id,
+        later_id=later_chunk.chunk_id,
         trace_id=str(trace.trace_id),
         job_id=max(job_ids),
         cursor={name: cursor or "" for name, cursor in cursors.items()},
@@ -400,6 +406,7 @@ FORMS = {
     "/ui/memories/{chunk_id}/{action}": {"reason", "note"},
     "/ui/memories/erase": {"user", "session", "confirmed"},
     "/ui/memories/bulk/{action}": {"chunk", "tag", "reason", "back"},
+    "/ui/memories/{chunk_id}/not-a-change": {"older", "newer"},
     "/ui/memories/{chunk_id}/edit": {"user_text", "assistant_text", "tags", "reason"},
     "/ui/record": {"q", "user", "session", "since", "until", "tag", "hits", "profile"},
     "/ui/add": {"user", "session", "user_text", "assistant_text", "tags", "at", "key"},
@@ -446,6 +453,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
         "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
         "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE,
+        "older": ada.chunk_id, "newer": ada.later_id, "decision": "set",
     }  # fmt: skip
     if route.path == "/ui/memories/bulk/{action}":
         values["action"] = "tag"
@@ -479,6 +487,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "POST /ui/add": {"session", "user_text"},
         "POST /ui/memories/bulk/{action}": {"chunk", "tag"},
         "POST /ui/memories/{chunk_id}/edit": {"tags"},
+        "POST /ui/memories/{chunk_id}/not-a-change": {"older", "newer"},
         "GET /ui/traces/compare": {"one", "other"},
         "POST /ui/memories/erase": {"user", "session", "confirmed"},
     }.get(f"{method} {route.path}", set())

@@ -314,23 +314,3 @@ def test_an_add_reads_few_rows_of_a_store_that_was_never_analysed(module_databas
     # A scan of the memory for each of eight words, some more on PostgreSQL 16; joined with itself
     # it would be 22,500 rows.
     assert after[0] - before[0] < 20 * 150
-
-
-def test_a_strong_link_lifts_above_the_best_candidates_alone(
-    cars: MemSense, conn: psycopg.Connection
-) -> None:
-    for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"):
-        say(cars, f"My sister plays the cello on {day}.", 2025)
-
-    def lifted(strength: float, question: str) -> set[str]:
-        conn.execute("UPDATE memsense.supersessions SET strength = %s", [strength])
-        conn.commit()
-        # No other pair is compared, so that no other evidence than the stored link lifts.
-        options = {"top_k": 20, "overrides": {"current_pool": 2}}
-        hits = cars.search(question, user_id="ada", **options)  # pyright: ignore[reportArgumentType]
-        texts = [hit.chunk.user_text for hit in hits]
-        assert {OLD, NEW} < set(texts)
-        return {hit.chunk.user_text for hit in hits if dict(hit.explain.parts()).get("current")}
-
-    assert OLD not in lifted(3.0, "Did my sister play the cello before?")
-    assert lifted(1.0, "Did I drive to the office before the Skoda and the red Volvo?") <= {OLD}

@@ -27,17 +27,6 @@ Values = NDArray[np.float64]
 LEAST_COSINE: Final = 0.15
 """Cosine of two exchanges below which they are not compared: 97% of real changes have more."""
 
-LEAST_SHARE: Final = 0.4
-"""Share of the other statement's score that a linked one must have to rise above it: one with less
-says little about the question.
-"""
-
-LEAST_STRENGTH: Final = 2.0
-"""Logit from which a link that a write found may lift: without a question, 1 of 80 is wrong."""
-
-FOUND_DEPTH: Final = 5
-"""Number of best candidates above which such a link may lift."""
-
 
 class Messages(Protocol):
     """Reader of the user's words in m candidates, made from their tokens."""
@@ -183,20 +172,11 @@ class Current:
             lift = scores[above] + profile.current_margin - scores[below]
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
-        # The other end of a stored link may stand far below, where nothing is compared.
+        # What somebody decided needs no judgement, and may stand far below.
         best = np.argsort(-self.scores, kind="stable")[: profile.current_link_depth]
-        compared = {frozenset((rows[above], rows[below])) for above, below in self.judged}
-        for link in self.stored:
+        for link in self.decided:
             low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
-            other, own = self.scores.item(high), self.scores.item(low)
-            if not np.isinf(link.strength) and (
-                link.strength <= LEAST_STRENGTH
-                or high not in best[:FOUND_DEPTH]
-                or own < LEAST_SHARE * other
-                or frozenset((low, high)) in compared
-            ):
-                continue
-            lift = other + profile.current_margin - own
+            lift = self.scores.item(high) + profile.current_margin - self.scores.item(low)
             if high in best and lift > lifts.get(low, (0.0, 0))[0]:
                 lifts[low] = lift, high
         return lifts
@@ -213,30 +193,26 @@ class Current:
         return frozenset([(it.older_id, it.newer_id) for it in links if it.state != "found"])
 
     @cached_property
-    def stored(self) -> Sequence[Succession]:
-        """Return the stored links between candidates, the strongest first; confirmed ones at inf.
-
-        Rejected ones are none.
-        """
+    def decided(self) -> Sequence[Succession]:
+        """Return the pairs of candidates that somebody confirmed or named."""
         row_of = {chunk_id: row for row, chunk_id in enumerate(self.candidates.chunk_ids.tolist())}
-        links = [
+        return [
             Succession(
                 older=row_of[link.older_id],
                 newer=row_of[link.newer_id],
                 reason=link.reason,
-                strength=link.strength if link.state == "found" else np.inf,
+                strength=np.inf,
             )
             for link in self.candidates.links
-            if link.state != "rejected" and link.older_id in row_of and link.newer_id in row_of
+            if link.state in {"confirmed", "set"}
+            and {link.older_id, link.newer_id} <= row_of.keys()
         ]
-        return sorted(links, key=lambda link: -link.strength)
 
     def _successions(self, least: float, *, proven: bool) -> Mapping[int, Succession]:
         """Return for each older row what replaces it by a logit above `least`, or by decision.
 
         Each of both is the other's best match. If `proven`, evidence against it rules it out.
         """
-        links = [link for link in self.stored if np.isinf(link.strength)]
         judged: list[Succession] = []
         for pair, strength in self.strengths.items():
             above, below = (self.rows[self.pool[index]] for index in pair)
@@ -249,7 +225,7 @@ class Current:
                 )
         chosen: dict[int, Succession] = {}
         replacements: set[int] = set()
-        for link in (*links, *sorted(judged, key=lambda link: -link.strength)):
+        for link in (*self.decided, *sorted(judged, key=lambda link: -link.strength)):
             if link.older not in chosen and link.newer not in replacements:
                 chosen[link.older] = link
                 replacements.add(link.newer)
@@ -270,7 +246,7 @@ class Current:
         is_now = self.question.tense == "now"
         newer, older = (row, other) if is_now else (other, row)
         at: Any = self.candidates.times[newer]
-        links = {(link.older, link.newer): link.reason for link in self.stored}
+        links = {(link.older, link.newer): link.reason for link in self.decided}
         places = {self.rows[place]: index for index, place in enumerate(self.pool)}
         comparison = self.judged.get((places.get(other, -1), places.get(row, -1)))
         proof = comparison.proof if comparison else links.get((older, newer), "")
