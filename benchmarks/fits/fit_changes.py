@@ -25,17 +25,27 @@ from scipy import optimize
 from benchmarks.true_now import SHARED, read_cases
 from memsense.cli.target import Target
 from memsense.db import Pool, run_read
-from memsense.draft.supersession import AGAINST, FREE, UNASKED, WEIGHTS, Evidence, compare, rate
+from memsense.draft.supersession import (
+    COUNTER_SIGNS,
+    UNASKED,
+    WEIGHTS,
+    Evidence,
+    compare,
+    rate,
+)
 from memsense.embed import open_embedder
 from memsense.search.plan import SearchPlan, choose_models, prepare_search
 from memsense.search.profiles import BALANCED
 from memsense.search.request import SearchRequest
 from memsense.search.search import run_searches
+from memsense.text.changes import read_statement
 from memsense.store.scopes import fetch_namespace, find_scope, find_tenant
 
 OWN, NEAR, REST = 3.0, 0.4, 0.1
 """How much a labelled pair counts, one of a labelled statement with another one, and the rest."""
 
+AGAINST = (*COUNTER_SIGNS, "lost", "climb", "after_question")
+FREE = ("bias", "early")
 LIMITS = {"owner": -3.0, "hearsay": -3.0, "asks": -3.0, "exception": -3.0}
 THRESHOLDS = {
     "pair": BALANCED.current_pair_threshold,
@@ -88,6 +98,8 @@ def judge(pool, embedder, cases):
             for (above, below), comparison in current.judged.items()
         ]
         unasked = []
+        read = [read_statement(text) for text in current.messages.read(current.pool)]
+        statement_of = dict(zip(current.pool, read, strict=True))
         for one in range(min(6, len(ids))):
             for other in range(one + 1, len(ids)):
                 older, newer = current.pool[one], current.pool[other]
@@ -95,7 +107,7 @@ def judge(pool, embedder, cases):
                     older, newer = newer, older
                 if not current._is_before(older, newer):
                     continue
-                statements = current._statements[older], current._statements[newer]
+                statements = statement_of[older], statement_of[newer]
                 if statements[0].words & statements[1].words:
                     cosine = current._cosine(older, newer)
                     comparison = compare(*statements, None, cosine=cosine)

@@ -52,42 +52,20 @@ def list_changes(
     console().print(rows if changes else "No pairs.")
 
 
-def _decide(
-    ctx: typer.Context,
-    pair: tuple[int, int],
-    decision: Literal["confirmed", "rejected", "set"],
-    reason: str | None,
-) -> None:
-    with target_of(ctx).open() as memory:
-        memory.decide_change(*pair, decision, reason=reason)
-    typer.echo(f"{pair[0]} -> {pair[1]}: {decision}")
+def _add_decision(name: str, decision: Literal["confirmed", "rejected", "set"], says: str) -> None:
+    def decide(ctx: typer.Context, older: ChunkId, newer: ChunkId, reason: Reason = None) -> None:
+        with target_of(ctx).open() as memory:
+            memory.decide_change(older, newer, decision, reason=reason)
+        typer.echo(f"{older} -> {newer}: {decision}")
 
-
-@app.command("reject")
-def reject(ctx: typer.Context, older: ChunkId, newer: ChunkId, reason: Reason = None) -> None:
-    """Say that the newer memory does not replace the older one.
+    decide.__doc__ = f"""{says}
 
     \b
-      memsense changes reject 42 57 --reason "it is the other API"
+      memsense changes {name} 42 57 --reason "she has said so"
     """
-    _decide(ctx, (older, newer), "rejected", reason)
+    app.command(name)(decide)
 
 
-@app.command("confirm")
-def confirm(ctx: typer.Context, older: ChunkId, newer: ChunkId, reason: Reason = None) -> None:
-    """Say that the newer memory replaces the older one.
-
-    \b
-      memsense changes confirm 42 57
-    """
-    _decide(ctx, (older, newer), "confirmed", reason)
-
-
-@app.command("set")
-def set_change(ctx: typer.Context, older: ChunkId, newer: ChunkId, reason: Reason = None) -> None:
-    """Name a pair that memsense did not find: the newer memory replaces the older one.
-
-    \b
-      memsense changes set 42 57
-    """
-    _decide(ctx, (older, newer), "set", reason)
+_add_decision("reject", "rejected", "Say that the newer memory does not replace the older one.")
+_add_decision("confirm", "confirmed", "Say that the newer memory replaces the older one.")
+_add_decision("set", "set", "Say so of a pair that memsense did not find.")

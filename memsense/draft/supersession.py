@@ -26,90 +26,65 @@ COUNTER_SIGNS: Final = (
 
 
 class Evidence(NamedTuple):
-    """Evidence that the later of two statements replaces the earlier one, or the weight of each."""
+    """Evidence that the later of two statements replaces the earlier one, or the weight of each.
+
+    Attributes:
+        bias: None; it is always 1.
+        cosine: Cosine of the exchanges.
+        shared: Third of the number of words that both say, at most 1.
+        lost: Share of the question's words that the earlier one meets better, by tokens.
+        ended: A word that ends something, such as "dropped", stands near a value of the earlier
+            one.
+        typed: Each has a value of a type, such as a weekday or a number, that the other one lacks.
+        frame: A value of the earlier one and a new word stand behind the same word: "is with".
+        kept_value: Share of the earlier one's value words in the later one.
+        end: The later one has a word that ends something.
+        start: It has words of a state that begins, such as "now".
+        subject: Earlier one and question speak of a home, say, and the later one tells of a move.
+        early: The question asks for the earlier statement.
+        climb: Score that an earlier statement lacks to the later one.
+        finish: Share of the words of what ended the time that the question asks about, in the later
+            one.
+        first: No other candidate of the wanted time is between them.
+        asks: The later one asks instead of saying something.
+        plan: It tells of what is not so yet, such as "might".
+        exception: It tells of a single day, such as "just for today".
+        kept: It says that something stayed, such as "still".
+        addition: It adds to what was said, such as "also".
+        hearsay: It tells what others say or advise.
+        story: It tells of earlier times.
+        owner: It speaks of another one's thing: "my mother", "the other API".
+        foreign: It says a value of the same kind, and lacks a word by which the question and the
+            earlier one name the subject: "the web repo", "the worker repo".
+        after_question: The earlier one asks.
+    """
 
     bias: float
     cosine: float
-    """Cosine of the exchanges."""
-
     shared: float
-    """Third of the number of words that both say, at most 1."""
-
     lost: float
-    """Share of the question's words that the earlier one meets better, by tokens."""
-
     ended: float
-    """A word that ends something, such as "dropped", stands near a value of the earlier one."""
-
     typed: float
-    """Each has a value of a type, such as a weekday or a number, that the other one lacks."""
-
     frame: float
-    """A value of the earlier one and a new word stand behind the same word: "is with"."""
-
     kept_value: float
-    """Share of the earlier one's value words in the later one."""
-
     end: float
-    """The later one has a word that ends something."""
-
     start: float
-    """It has words of a state that begins, such as "now"."""
-
     subject: float
-    """Earlier one and question speak of a home, say, and the later one tells of a move."""
-
     early: float
-    """The question asks for the earlier statement."""
-
     climb: float
-    """Score that an earlier statement lacks to the later one."""
-
     finish: float
-    """Share of the words of what ended the time that the question asks about, in the later one."""
-
     first: float
-    """No other candidate of the wanted time is between them."""
-
     asks: float
-    """The later one asks instead of saying something."""
-
     plan: float
-    """It tells of what is not so yet, such as "might"."""
-
     exception: float
-    """It tells of a single day, such as "just for today"."""
-
     kept: float
-    """It says that something stayed, such as "still"."""
-
     addition: float
-    """It adds to what was said, such as "also"."""
-
     hearsay: float
-    """It tells what others say or advise."""
-
     story: float
-    """It tells of earlier times."""
-
     owner: float
-    """It speaks of another one's thing: "my mother", "the other API"."""
-
     foreign: float
-    """It says a value of the same kind, and lacks a word by which the question and the earlier one
-    name the subject: "the web repo", "the worker repo".
-    """
-
     after_question: float
-    """The earlier one asks."""
 
-
-AGAINST: Final = (
-    *COUNTER_SIGNS, "lost", "climb", "after_question",
-)  # fmt: skip
-"""Evidence whose weight is 0 or less; no other weight but those of `FREE` is below 0."""
-
-FREE: Final = ("bias", "early", "kept_value")
 
 # Fitted by `python -m benchmarks.fits.fit_changes` on pairs of even ids of two labelled sets;
 # docs/how/constants.md, "What is true now", has the figures.

@@ -49,8 +49,7 @@ class Messages(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Succession:
+class Succession(NamedTuple):
     """Two candidates, by their rows: the newer one replaces what the older one says.
 
     `reason` says by which words. `strength` is the logit of the regression.
@@ -60,18 +59,6 @@ class Succession:
     newer: int
     reason: str
     strength: float
-
-
-class _ReadStatements(dict[int, Statement]):
-    """Statements of candidates by their places, each read when it is asked for."""
-
-    def __init__(self, messages: Messages) -> None:
-        self._messages = messages
-
-    def __missing__(self, place: int) -> Statement:
-        [near] = self._messages.read([place])
-        self[place] = read_statement(near)
-        return self[place]
 
 
 class _Pair(NamedTuple):
@@ -197,12 +184,7 @@ class Current:
         """Return the pairs of candidates that somebody confirmed or named."""
         row_of = {chunk_id: row for row, chunk_id in enumerate(self.candidates.chunk_ids.tolist())}
         return [
-            Succession(
-                older=row_of[link.older_id],
-                newer=row_of[link.newer_id],
-                reason=link.reason,
-                strength=np.inf,
-            )
+            Succession(row_of[link.older_id], row_of[link.newer_id], link.reason, np.inf)
             for link in self.candidates.links
             if link.state in {"confirmed", "set"}
             and {link.older_id, link.newer_id} <= row_of.keys()
@@ -219,10 +201,7 @@ class Current:
             older, newer = (above, below) if self.question.tense == "now" else (below, above)
             comparison = self.judged[pair]
             if strength > least and (comparison.is_proven or not proven):
-                reason = comparison.proof
-                judged.append(
-                    Succession(older=older, newer=newer, reason=reason, strength=strength)
-                )
+                judged.append(Succession(older, newer, comparison.proof, strength))
         chosen: dict[int, Succession] = {}
         replacements: set[int] = set()
         for link in (*self.decided, *sorted(judged, key=lambda link: -link.strength)):
@@ -257,8 +236,10 @@ class Current:
         return f"chunk {chunk_id} about the same is newer: {at:%Y-%m-%d}{words}"
 
     @cached_property
-    def _statements(self) -> "_ReadStatements":
-        return _ReadStatements(self.messages)
+    def _statements(self) -> dict[int, Statement]:
+        """Return the statement of each candidate that is compared, by its place."""
+        places = sorted({place for pair in self._pairs for place in (pair.older, pair.newer)})
+        return dict(zip(places, map(read_statement, self.messages.read(places)), strict=True))
 
     @cached_property
     def _end_words(self) -> frozenset[str]:
