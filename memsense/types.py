@@ -452,7 +452,7 @@ class SupersededFact:
     Attributes:
         older_id: Chunk id of the memory that was superseded.
         newer_id: Chunk id of the memory that supersedes it.
-        reason: Words that prove it, or the reason of who confirmed it; empty if there are none.
+        reason: Words that prove it, or why it was confirmed; empty if there are none.
         strength: Logit of the chance that memsense gave it; 0 if it had not found it.
         superseded_at: When the newer one was said.
         found_at: When the pair was found.
@@ -467,21 +467,21 @@ class SupersededFact:
 
 
 ChangeState = Literal["found", "confirmed", "rejected", "set"]
-"""Whether a pair was only found, or what somebody decided of it; "set" if they named it."""
+"""Whether a pair was only found, or how it was decided; "set" if a user named it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PossibleChange(SupersededFact):
-    """Two memories of a user, the newer of which may have replaced what the older one says.
+    """Two memories of a user that may tell a fact and its change.
 
     Attributes:
         user_id: Whose memory has both.
         older_text: What the user said first.
         newer_text: What the user said later.
         said_at: When the older one was said.
-        state: "found" by memsense, "confirmed" or "rejected" by somebody, or "set" by them.
+        state: "found" by memsense, "confirmed" or "rejected" by a user, or "set" by one.
         evidence: What speaks for and against it, by name.
-        decided_by: Who decided it; None if nobody has.
+        decided_by: Who decided it; None before a decision.
         decided_at: When.
     """
 

@@ -1,4 +1,4 @@
-"""Changes of facts that somebody confirmed, rejected or named."""
+"""Changes of facts that a user confirmed, rejected or named."""
 
 from pathlib import Path
 

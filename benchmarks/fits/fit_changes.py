@@ -132,7 +132,7 @@ def fit(rows, penalty):
         return total, evidence.T @ slope + 2 * scaled
 
     bounds = [
-        (-1.5, 0.0) if name == "kept_value"
+        (-1.5, 0.0) if name == "same_value"
         else (None, None) if name in FREE
         else (None, LIMITS.get(name, 0.0)) if name in AGAINST
         else (0.0, None)

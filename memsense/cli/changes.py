@@ -1,4 +1,4 @@
-"""`memsense changes`: pairs of memories, the newer of which may have replaced the older."""
+"""`memsense changes`: pairs of memories that may tell a fact and its change."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -34,7 +34,7 @@ def list_changes(
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most pairs.")] = 20,
     output: Output = "table",
 ) -> None:
-    """List pairs of memories, the newer of which may have replaced the older.
+    """List pairs of memories that may tell a fact and its change.
 
     \b
       memsense changes list --user ines --state found

@@ -329,11 +329,11 @@ def link(
     *,
     user: AnyUser = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Judge anew every pair that nobody has decided.")
+        bool, typer.Option("--again", help="Judge anew every pair without a decision.")
     ] = False,
     output: Output = "table",
 ) -> None:
-    """Find the pairs of memories of which the newer may have replaced the older one.
+    """Find pairs of memories that may tell a fact and its change.
 
     \b
       memsense db link

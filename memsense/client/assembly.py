@@ -124,11 +124,11 @@ def assemble(
             count=make_counter(tokenizer),
         )
     # What a chosen memory is to be read with may be no hit itself.
-    known = {chunk.chunk_id for source in sources for chunk in source.chunks}
-    wanted = {it: source for source in sources for it in (source.newer, source.older) if it}
-    partners = listing.chunks_by_id([it for it in wanted if it not in known][:PARTNERS])
+    known_ids = {chunk.chunk_id for source in sources for chunk in source.chunks}
+    sources_of = {it: source for source in sources for it in (source.newer, source.older) if it}
+    partners = listing.chunks_by_id([it for it in sources_of if it not in known_ids][:PARTNERS])
     for chunk_id, chunk in partners.items():
-        source = wanted[chunk_id]
+        source = sources_of[chunk_id]
         is_newer = source.newer == chunk_id
         ends = (None, source.hit_id) if is_newer else (source.hit_id, None)
         partner = replace(

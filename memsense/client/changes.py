@@ -110,7 +110,7 @@ class Changes:
         def change(connection: Connection, namespace: Namespace, place: ChunkPlace) -> None:
             other = find_chunk_scope(connection, namespace, newer)
             if other.user_id != place.user_id or newer == older:
-                raise NotFoundError(f"no chunk {newer} beside {older} in one user's memory")
+                raise NotFoundError(f"chunk {newer} is not another one of the user of {older}")
             decide_pair(connection, place.scope, older, newer, state=decision, reason=reason)
 
         self._change(change, key or _make_key(), "decide", older, newer, decision, reason)

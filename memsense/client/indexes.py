@@ -123,11 +123,11 @@ class IndexesResource:
         user_id: Annotated[Id, about("Only this user's memories; default: all users'.")]
         | None = None,
         again: Annotated[
-            Switch, about("Whether to judge anew every pair that nobody has decided.")
+            Switch, about("Whether to judge anew every pair without a decision.")
         ] = False,
         on_user: Callable[[str, int], object] = lambda _user, _links: None,
     ) -> int:
-        """Find the pairs of memories of which the newer may have replaced the older one.
+        """Find pairs of memories that may tell a fact and its change.
 
         Memories from before version 0031 of the schema have none, and those from before version
         0044 have other weights. Decided pairs stay. Each user is one transaction, for which that
@@ -135,7 +135,7 @@ class IndexesResource:
 
         Args:
             user_id: Only this user's memories; default: all users'.
-            again: Whether to judge anew every pair that nobody has decided.
+            again: Whether to judge anew every pair without a decision.
             on_user: Called after each user with the id and the number of new links.
 
         Returns:

@@ -67,7 +67,7 @@ class Listing:
     def changes(
         self, user_id: str | None, state: ChangeState | None, *, limit: int, cursor: str | None
     ) -> Page[PossibleChange]:
-        """Return a page of pairs of which the newer may have replaced the older, newest first."""
+        """Return a page of pairs that may tell a fact and its change, newest first."""
         behind = read_cursor("changes", cursor) if cursor is not None else None
         rows = self._read(
             lambda it, namespace: list_changes(

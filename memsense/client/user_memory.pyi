@@ -30,10 +30,10 @@ from memsense.store.projects import Project
 from memsense.store.versions import Version
 from memsense.types import (
     Added,
-    Change,
     Chunk,
     Event,
     Page,
+    PossibleChange,
     ScopeStatistics,
     SessionSummary,
     SupersededFact,
@@ -286,7 +286,7 @@ class UserMemory(OneUser):
         limit: int = 50,
         cursor: str | None = None,
         timeout: float | None = None,
-    ) -> Page[Change]: ...
+    ) -> Page[PossibleChange]: ...
     def decide_change(
         self,
         older: int,

@@ -1191,7 +1191,7 @@ class Memory:
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
 
-        The changes are those that somebody confirmed or named with `decide_change`. Pairs that
+        The changes are those that were confirmed or named with `decide_change`. Pairs that
         memsense only found are in `changes`.
 
         Args:
@@ -1215,7 +1215,7 @@ class Memory:
         cursor: Cursor | None = None,
         timeout: Timeout | None = None,
     ) -> Page[PossibleChange]:
-        """Return a page of pairs of memories of which the newer may have replaced the older.
+        """Return a page of pairs of memories that may tell a fact and its change.
 
             for change in memory.changes(user_id="ada", state="found"):
                 print(f"{change.older_text} -> {change.newer_text}")

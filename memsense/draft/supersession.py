@@ -20,9 +20,9 @@ _ARTICLES: Final = frozenset(("a", "an", "the", "my", "our", "and", "to", "of", 
 _BEFORE_ALONE: Final = frozenset(("from", "not", "isn't", "rather than"))
 
 COUNTER_SIGNS: Final = (
-    "asks", "plan", "exception", "kept", "addition", "hearsay", "story", "owner", "foreign",
+    "asks", "plan", "exception", "unchanged", "addition", "hearsay", "story", "owner", "foreign",
 )  # fmt: skip
-"""Evidence of which one piece is enough that no memory is called superseded."""
+"""Evidence that rules out that a memory is called superseded; one piece is enough."""
 
 
 class Evidence(NamedTuple):
@@ -33,11 +33,11 @@ class Evidence(NamedTuple):
         cosine: Cosine of the exchanges.
         shared: Third of the number of words that both say, at most 1.
         lost: Share of the question's words that the earlier one meets better, by tokens.
-        ended: A word that ends something, such as "dropped", stands near a value of the earlier
+        ended: A word that ends something, such as "dropped", is near a value of the earlier
             one.
         typed: Each has a value of a type, such as a weekday or a number, that the other one lacks.
         frame: A value of the earlier one and a new word stand behind the same word: "is with".
-        kept_value: Share of the earlier one's value words in the later one.
+        same_value: Share of the earlier one's value words in the later one.
         end: The later one has a word that ends something.
         start: It has words of a state that begins, such as "now".
         subject: Earlier one and question speak of a home, say, and the later one tells of a move.
@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
         asks: The later one asks instead of saying something.
         plan: It tells of what is not so yet, such as "might".
         exception: It tells of a single day, such as "just for today".
-        kept: It says that something stayed, such as "still".
+        unchanged: It says that something stayed, such as "still".
         addition: It adds to what was said, such as "also".
         hearsay: It tells what others say or advise.
         story: It tells of earlier times.
@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
     ended: float
     typed: float
     frame: float
-    kept_value: float
+    same_value: float
     end: float
     start: float
     subject: float
@@ -77,7 +77,7 @@ class Evidence(NamedTuple):
     asks: float
     plan: float
     exception: float
-    kept: float
+    unchanged: float
     addition: float
     hearsay: float
     story: float
@@ -90,22 +90,22 @@ class Evidence(NamedTuple):
 # docs/how/constants.md, "What is true now", has the figures.
 WEIGHTS: Final = Evidence(
     bias=-4.85, cosine=6.53, shared=2.0, lost=-4.71, ended=1.75, typed=1.48, frame=1.04,
-    kept_value=-0.95, end=1.02, start=0.1, subject=3.26, early=2.02, climb=-6.23, finish=1.4,
-    first=0.63, asks=-3.35, plan=-2.07, exception=-4.25, kept=-1.66, addition=-1.65, hearsay=-3.0,
-    story=-2.28, owner=-3.0, foreign=-0.12, after_question=-2.55,
+    same_value=-0.95, end=1.02, start=0.1, subject=3.26, early=2.02, climb=-6.23, finish=1.4,
+    first=0.63, asks=-3.35, plan=-2.07, exception=-4.25, unchanged=-1.66, addition=-1.65,
+    hearsay=-3.0, story=-2.28, owner=-3.0, foreign=-0.12, after_question=-2.55,
 )  # fmt: skip
 """Weights of a search."""
 
 UNASKED: Final = Evidence(
     bias=-4.77, cosine=5.86, shared=2.03, lost=0.0, ended=0.79, typed=1.38, frame=1.18,
-    kept_value=-1.5, end=1.39, start=0.77, subject=0.0, early=0.0, climb=0.0, finish=0.0,
-    first=0.0, asks=-4.95, plan=-0.96, exception=-5.73, kept=-1.3, addition=-0.69, hearsay=-3.0,
-    story=-2.1, owner=-3.0, foreign=0.0, after_question=-2.42,
+    same_value=-1.5, end=1.39, start=0.77, subject=0.0, early=0.0, climb=0.0, finish=0.0,
+    first=0.0, asks=-4.95, plan=-0.96, exception=-5.73, unchanged=-1.3, addition=-0.69,
+    hearsay=-3.0, story=-2.1, owner=-3.0, foreign=0.0, after_question=-2.42,
 )  # fmt: skip
 """Weights of a write, which knows no question: they find pairs, and call nothing a change."""
 
 
-FOUND: Final = 0.0
+LEAST_LOGIT: Final = 0.0
 """Logit of `UNASKED` above which a write stores a pair."""
 
 _SHORT: Final = 3
@@ -141,9 +141,9 @@ def compare(
         cosine: Cosine of both exchanges.
         others: Evidence that only a search has.
     """
-    asked = question.words if question else frozenset[str]()
-    value = older.words - asked
-    attribute = older.words & asked if question else older.words
+    terms = question.words if question else frozenset[str]()
+    value = older.words - terms
+    attribute = older.words & terms if question else older.words
     ended = _find_ended(newer, value)
     typed = [
         (one, another)
@@ -151,10 +151,10 @@ def compare(
         for another, other_kind in sorted(newer.values - older.values)
         if kind == other_kind
     ]
-    leads = _lead(older, value) & _lead(newer, newer.words - older.words - asked)
+    leads = _lead(older, value) & _lead(newer, newer.words - older.words - terms)
     # Only an earlier statement that has all words of the question is about it for sure.
     proof = ""
-    if not attribute or attribute != (asked or attribute):
+    if not attribute or attribute != (terms or attribute):
         pass
     elif ended:
         proof = f"ended: {ended}"
@@ -163,11 +163,11 @@ def compare(
     owners = {
         word for word in newer.plain if word.removesuffix("'s") in value and word.endswith("'s")
     }
-    known = question.plain if question else frozenset[str]()
+    named = question.plain if question else frozenset[str]()
     owners |= {
         owner
         for one, other in ((older, newer), (newer, older))
-        if (owner := one.kinds.get("owner")) and not (other.plain | known).issuperset(owner.split())
+        if (owner := one.kinds.get("owner")) and not (other.plain | named).issuperset(owner.split())
     }
     evidence = dict.fromkeys(Evidence._fields, 0.0) | others
     evidence |= {
@@ -177,13 +177,13 @@ def compare(
         "ended": float(bool(ended)),
         "typed": float(bool(typed)),
         "frame": float(bool(leads)),
-        "kept_value": len(value & newer.words) / max(len(value), 1),
+        "same_value": len(value & newer.words) / max(len(value), 1),
         "end": float("end" in newer.kinds),
         "start": float("start" in newer.kinds),
         "asks": float(newer.is_question),
         **{
             kind: float(kind in newer.kinds)
-            for kind in ("plan", "exception", "kept", "addition", "hearsay", "story")
+            for kind in ("plan", "exception", "unchanged", "addition", "hearsay", "story")
         },
         "owner": float(bool(owners)),
         "foreign": float(
@@ -203,7 +203,7 @@ def compare(
 def _find_ended(newer: Statement, value: AbstractSet[str]) -> str:
     """Return the phrase that ends a value and the value, empty if none does.
 
-    "from" ends only what follows it at once; every other phrase also what stands before it.
+    "from" ends only what follows it at once; every other phrase also ends what is before it.
     """
     for place, phrase in newer.ends:
         last = place + len(phrase.split())

@@ -87,7 +87,7 @@ class Hit:
         best: Exchanges that made the session a hit, best first; empty for an exchange.
         superseded_by: The next memory that changed what this one says; None if none is known.
         supersedes: The memory whose fact this one changed; None if none is known.
-        newer_statement: A newer memory that may say the same fact anew, to be read beside this one.
+        newer_statement: A newer memory that may say the same fact anew: read it with this one.
         earlier_statement: An earlier memory whose fact this one may say anew.
     """
 

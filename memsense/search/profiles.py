@@ -134,7 +134,7 @@ class Profile:
         current_reach: Maximum difference of the scores of two statements about one fact.
         current_margin: Distance by which the wanted statement is placed above the other.
         current_pair_threshold: Logit of the chance that one statement replaces the other, above
-            which both are shown beside each other; for a question about earlier times, also lifts.
+            which both are shown together; for a question about earlier times, also lifts.
         current_threshold: The same logit, above which the newer one rises.
         current_link_depth: Number of best candidates above which what superseded them may rise, if
             that was stored.

@@ -264,7 +264,7 @@ def write_prompt(
         if passage.chance < least_chance:
             break
         # Two statements about one fact come together: the newer first, then the older one, which
-        # never stands alone.
+        # is never alone.
         newer, older = (
             by_chunk.get(passage.source.newer or 0),
             by_chunk.get(passage.source.older or 0),
@@ -368,10 +368,10 @@ def _time_key(quote: _Quote) -> tuple[datetime, str, str, int, int, bool]:
     return at, chunk.user_id, chunk.session_id, chunk.ordinal, chunk.part, is_answer
 
 
-def _until(passage: Passage, shown: Container[int] | None) -> datetime | None:
+def _until(passage: Passage, present: Container[int] | None) -> datetime | None:
     """Return until when a memory held; None if what replaced it is not shown."""
     source = passage.source
-    return source.until if shown is None or source.newer in shown else None
+    return source.until if present is None or source.newer in present else None
 
 
 def _opening_of(chunk: Chunk) -> str:
@@ -405,11 +405,11 @@ class _Style:
         labels = [value if name == "date" else f"{name} {value}" for name, value in facts.items()]
         return _keep_tags(", ".join(labels))
 
-    def label(self, passage: Passage, shown: Container[int] | None = None) -> str:
+    def label(self, passage: Passage, present: Container[int] | None = None) -> str:
         """Return the label before a quote: the memory's id, and until when it held, if what
-        replaced it is `shown`, too.
+        replaced it is `present`, too.
         """
-        until = _until(passage, shown)
+        until = _until(passage, present)
         replaced = f", until {until.astimezone(UTC):%Y-%m-%d}" if until else ""
         return f"[{passage.chunk.chunk_id}{replaced}]"
 
@@ -434,18 +434,18 @@ class _Style:
     def write(self, quotes: Sequence[_Quote], card: Sequence[CardLine]) -> list[str]:
         """Return the text, or the texts of all messages, in the order of time."""
         ordered = sorted(quotes, key=_time_key)
-        shown = {quote.passage.chunk.chunk_id for quote in quotes}
+        present = {quote.passage.chunk.chunk_id for quote in quotes}
         if self.layout == "markdown":
-            return [frame("\n".join([INTRODUCTION, *self._lines(ordered, card, shown)]))]
+            return [frame("\n".join([INTRODUCTION, *self._lines(ordered, card, present)]))]
         elements = [_card_element(card)] if card else []
         for _, members in groupby(ordered, lambda it: it.passage.chunk.chunk_id):
-            elements.append(self._element(list(members), shown))
+            elements.append(self._element(list(members), present))
         if self.layout == "messages":
             return [frame(text) for text in (INTRODUCTION, *elements)]
         return [frame("\n".join([INTRODUCTION, *elements]))]
 
     def _lines(
-        self, ordered: Sequence[_Quote], card: Sequence[CardLine], shown: Container[int]
+        self, ordered: Sequence[_Quote], card: Sequence[CardLine], present: Container[int]
     ) -> Iterator[str]:
         if card:
             yield f"{CARD_HEADING}:"
@@ -455,10 +455,10 @@ class _Style:
             if title := heading or (MEMORIES_HEADING if card else ""):
                 yield f"{title}:"
             for _, quotes in groupby(members, lambda it: it.passage.chunk.chunk_id):
-                yield from self._quote_memory(list(quotes), shown)
+                yield from self._quote_memory(list(quotes), present)
 
-    def _quote_memory(self, quotes: Sequence[_Quote], shown: Container[int]) -> Iterator[str]:
-        label = f"{self.label(quotes[0].passage, shown)} "
+    def _quote_memory(self, quotes: Sequence[_Quote], present: Container[int]) -> Iterator[str]:
+        label = f"{self.label(quotes[0].passage, present)} "
         for speaker, text in self._sides(quotes):
             yield quote_lines(f"{label}{speaker}".rstrip(), text, after=": " if speaker else " ")
             label = ""
@@ -471,10 +471,10 @@ class _Style:
         sides = [(first.chunk.user_speaker or "user", opening)] if opening else []
         return [*sides, *((it.passage.speaker, it.text) for it in quotes)]
 
-    def _element(self, quotes: Sequence[_Quote], shown: Container[int]) -> str:
+    def _element(self, quotes: Sequence[_Quote], present: Container[int]) -> str:
         passage = quotes[0].passage
         facts = {"id": str(passage.chunk.chunk_id), **self.facts(passage)}
-        if (until := _until(passage, shown)) is not None:
+        if (until := _until(passage, present)) is not None:
             facts["until"] = f"{until.astimezone(UTC):%Y-%m-%d}"
         attributes = "".join(f' {name}="{_escape(value)}"' for name, value in facts.items())
         lines = "\n".join(

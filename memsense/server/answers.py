@@ -294,7 +294,7 @@ class ChangedFact(answer_of(SupersededFact, reason=Field(examples=["she has move
 
 
 class FoundChange(answer_of(PossibleChange)):
-    """Two memories, the newer of which may have replaced what the older one says."""
+    """Two memories that may tell a fact and its change."""
 
 
 class HistoryEntry(answer_of(Event, kind=Field(examples=["added"]))):

@@ -1,4 +1,4 @@
-"""Pairs of exchanges of which the newer one may supersede what the older one says."""
+"""Pairs of exchanges that may tell a fact and its change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all
 from memsense.db.session import uses_lookups
-from memsense.draft.supersession import FOUND, UNASKED, Comparison, compare_messages, rate
+from memsense.draft.supersession import LEAST_LOGIT, UNASKED, Comparison, compare_messages, rate
 from memsense.store.conditions import SCOPES, is_shown, join_expiry
 from memsense.store.scopes import Namespace, Scope
 from memsense.types import ChangeState, PossibleChange, SupersededFact
@@ -89,7 +89,7 @@ def link_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[in
 def link_memory(connection: Connection, scope: Scope, *, again: bool = False) -> int:
     """Store what exchanges supersede that have no link yet; return the number of new links.
 
-    The scope must be locked. If `again`, links that nobody has decided are made anew.
+    The scope must be locked. If `again`, links without a decision are made anew.
     """
     if not scope.models:
         return 0
@@ -110,7 +110,7 @@ def _find_links(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) 
     for start in range(0, len(chunk_ids), _STEP):
         for pair in find_pairs(connection, scope, chunk_ids[start : start + _STEP]):
             strength = rate(pair.comparison.evidence, UNASKED)
-            if strength > FOUND:
+            if strength > LEAST_LOGIT:
                 match = Link(strength, pair.older, pair.comparison)
                 best[pair.newer] = max(best.get(pair.newer, match), match)
     return best
@@ -150,7 +150,7 @@ def decide_pair(
     state: ChangeState,
     reason: str | None,
 ) -> None:
-    """Store what somebody decided of two exchanges, with an event in the history of both."""
+    """Store a decision about two exchanges, with an event in the history of both."""
     actor = current_actor()
     values = {
         **scope.key,

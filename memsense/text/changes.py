@@ -1,4 +1,4 @@
-"""Words of an English statement by which a changed fact is told from a mention of it.
+"""Words of an English statement that distinguish a changed fact from a mention of it.
 
 The rules read single words, so that a text of any length takes one pass. What they find is
 evidence for or against a change, and no single one of them is proof.
@@ -13,7 +13,7 @@ _GAP = 4
 """Words that may stand where a phrase has an ellipsis."""
 
 _PHRASES_OF = {
-    # Words that end or replace what they stand beside.
+    # Words that end or replace what is next to them.
     "end": (
         "no longer|not any longer|no more|any more|anymore|hardly|instead|switch|switched|"
         "switching|moved|changed|replaced|replacing|swap|swapped|rebooked|rescheduled|postponed|"
@@ -62,7 +62,7 @@ _PHRASES_OF = {
         "next saturday|next sunday|holiday|exceptionally|exception|temporarily|for now|strike|"
         "as usual|borrowed|lent me|stand in|covering for|filling in"
     ),
-    "kept": (
+    "unchanged": (
         "still|stays|stayed|staying|remains|remained|reverted|not true|as before|as ever|"
         "as always|unchanged|haven't moved|hasn't changed|after all|nothing has changed|"
         "back home|not to|stick with|sticking with|the usual|no change"
@@ -71,7 +71,7 @@ _PHRASES_OF = {
         "they say|people say|it says|apparently|generally|most people|people should|people|many|"
         "supposed|supposedly|recommend|recommends|recommended|article|forum|blog|advert|"
         "according to|you could|you should|you can|experts|guide|podcast|should be|is better|"
-        "are better|heard a|heard that|read that|read about|says the|somebody|someone"
+        "are better|heard a|heard that|read that|read about|says the|someone"
     ),
     # Another one's thing.
     "owner": (

@@ -47,7 +47,7 @@ def test_a_story_from_before_and_a_question_are_no_news() -> None:
             "again: 300 -> 400", "",
         ),
         ("I live in Bern.", "Is Basel nicer to live in?", "Where do I live?", "", "asks"),
-        ("I live in Bern.", "I still live in Bern.", "Where do I live?", "", "kept"),
+        ("I live in Bern.", "I still live in Bern.", "Where do I live?", "", "unchanged"),
         ("I live in Bern.", "I might live in Basel.", "Where do I live?", "", "plan"),
         ("I live in Bern.", "Just for today I live in Basel.", "Where do I live?", "", "exception"),
         ("I have a cat.", "I also have a dog.", "Which pets do I have?", "", "addition"),

@@ -159,7 +159,7 @@ class Current:
             lift = scores[above] + profile.current_margin - scores[below]
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
-        # What somebody decided needs no judgement, and may stand far below.
+        # What was decided needs no judgement, and may be far below.
         best = np.argsort(-self.scores, kind="stable")[: profile.current_link_depth]
         for link in self.decided:
             low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
@@ -175,13 +175,13 @@ class Current:
 
     @cached_property
     def _decided(self) -> frozenset[tuple[int, int]]:
-        """Return the older and the newer chunk of pairs that somebody has decided."""
+        """Return the older and the newer chunk of pairs with a decision."""
         links = self.candidates.links
         return frozenset([(it.older_id, it.newer_id) for it in links if it.state != "found"])
 
     @cached_property
     def decided(self) -> Sequence[Succession]:
-        """Return the pairs of candidates that somebody confirmed or named."""
+        """Return the pairs of candidates that were confirmed or named."""
         row_of = {chunk_id: row for row, chunk_id in enumerate(self.candidates.chunk_ids.tolist())}
         return [
             Succession(row_of[link.older_id], row_of[link.newer_id], link.reason, np.inf)

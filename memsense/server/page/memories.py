@@ -286,7 +286,7 @@ def _join_lines(text: str) -> str:
 
 @router.post("/{chunk_id}/not-a-change")
 async def reject_change(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
-    """Reject a change in which a memory stands, and show the memory again."""
+    """Reject a change that a memory is part of, and show the memory again."""
     form = await read_form(visitor, "write")
     older, newer = (int(form[side]) if form[side].isdecimal() else 0 for side in ("older", "newer"))
     await visitor.caller.memory.decide_change(older, newer, "rejected")
