@@ -741,7 +741,9 @@ def test_a_changed_fact_is_marked_wherever_its_memories_are_listed(served: Serve
     )  # fmt: skip
     asked = {"chunk_ids": [old, new]}
     assert client.get("/v1/memories/superseded-facts", params=asked).json()["facts"] == []
-    (change,) = client.get("/v1/changes", params={"user_id": "ada"}).json()["changes"]
+    answer = client.get("/v1/changes", params={"user_id": "ada"})
+    assert answer.status_code == 200, answer.text
+    (change,) = answer.json()["changes"]
     assert (change["older_id"], change["newer_id"], change["state"]) == (old, new, "found")
     client.put(f"/v1/changes/{old}/{new}", json={"decision": "confirmed"})
     facts = client.get("/v1/memories/superseded-facts", params=asked).json()

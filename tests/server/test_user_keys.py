@@ -193,7 +193,7 @@ NAMES_NOTHING = {
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
     "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
-    "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
+    "days", "scope-read", "saved", "about", "erasure_id", "state", "decision", "statuses", "order", "queries", "words",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout", "set_name", "right", "before", "after",
