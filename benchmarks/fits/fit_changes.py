@@ -9,7 +9,7 @@ right or wrong as labelled, all other pairs are wrong and count less. A logistic
 ridge penalty is fitted, each weight with the sign that its evidence has by its meaning. Whoever is
 not the user changes nothing of the user's: such evidence has a weight of -3 at most. It prints the
 weights, and by kind of the odd ids, which are not fitted on, how many pairs pass each threshold.
-It fails if fewer than 9 of 10 marks are right.
+It fails if fewer than 9 of 10 marks of labelled pairs are right.
 """
 
 import argparse
@@ -181,9 +181,10 @@ def main() -> None:
                 for name, least in THRESHOLDS.items():
                     passes = logit > least and (name != "mark" or comparison.is_proven)
                     group[name] += passes
-                    if name == "mark" and weights is WEIGHTS:
-                        right += passes and is_own and case.changes
-                        wrong += passes and not (is_own and case.changes)
+                    # Statements of other pairs may change each other, too: they count as neither.
+                    if name == "mark" and weights is WEIGHTS and is_own:
+                        right += passes and case.changes
+                        wrong += passes and not case.changes
     for (way, kind), group in sorted(counts.items()):
         print(way, "|", kind, "|", dict(group))
     print(f"marks: {right} right, {wrong} wrong")

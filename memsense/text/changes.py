@@ -45,7 +45,8 @@ _PHRASES_OF = {
     ),
     # What is not so yet, or may never be.
     "plan": (
-        "might|maybe|perhaps|would love|would like|plan|plans|planning|planned|thinking of|"
+        "proposed|suggested|might|maybe|perhaps|would love|would like|plan|plans|planning|"
+        "planned|thinking of|"
         "thinking about|think about|consider|considering|want to|wants to|hope|hoping|hopes|wish|"
         "dream|dreaming|some day|someday|one day|one of these days|sometime|eventually|next year|"
         "next summer|next quarter|next spring|next autumn|next winter|tempted|we could|you could|"

@@ -270,7 +270,9 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     memory.search("tea", user_id=user_id, trace=True)
     memory.traces.flush()
     later = [{"role": "user", "content": "Later, green tea."}]
-    memory.add(later, user_id=user_id, session_id=f"{user_id}-later", embed="later")
+    [last] = memory.add(later, user_id=user_id, session_id=f"{user_id}-later", embed="later")
+    for newer in (later_chunk, last):
+        memory.decide_change(chunk.chunk_id, newer.chunk_id, "set")
     memory.feedback(chunk.chunk_id, helpful=True)
     job_ids = [job.job_id for job in memory.jobs.list()]
     sessions = memory.sessions(user_id=user_id, limit=1).next_cursor
@@ -281,6 +283,7 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
         "/v1/sessions": sessions,
         "/ui/memories": sessions,
         "/v1/traces": traces,
+        "/v1/changes": memory.changes(user_id=user_id, limit=1).next_cursor,
         "/ui/traces": traces,
     }
     assert all(cursors.values())
