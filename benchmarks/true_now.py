@@ -201,7 +201,7 @@ def read_mentions(shared: Path) -> list[Case]:
     for memory in chosen.read():
         for question in memory.questions:
             changes = question.category == "mention-real-change"
-            gold = frozenset().union(*question.gold)
+            gold = frozenset([turn for group in question.gold for turn in group])
             sides = (question.others, gold) if changes else (gold, question.others)
             cases.append(
                 Case(

@@ -371,7 +371,8 @@ def _time_key(quote: _Quote) -> tuple[datetime, str, str, int, int, bool]:
 def _until(passage: Passage, present: Container[int] | None) -> datetime | None:
     """Return until when a memory held; None if what replaced it is not shown."""
     source = passage.source
-    return source.until if present is None or source.newer in present else None
+    is_present = present is None or (source.newer is not None and source.newer in present)
+    return source.until if is_present else None
 
 
 def _opening_of(chunk: Chunk) -> str:
