@@ -291,7 +291,7 @@ def _lies_outside(search: Search, everything: Sequence[Candidate], chunk_id: int
     if not question.stretches or at is None or at.occurred_at is None:
         return ""
     day = question.calendar.day_of(at.occurred_at, zone_known=at.occurred_zone_known)
-    if any(it.first <= day <= it.last for it in question.stretches):
+    if question.confidence_of(day):
         return ""
     return f"{describe_day(day)} lies outside {describe_stretches(question.stretches)}; "
 

@@ -187,9 +187,7 @@ def find_confidence(chunk: Chunk, question: Question | None) -> float:
     """
     if question is None or not question.is_dated_alone:
         return 0.0
-    day = question.day_of(chunk)
-    confidences = [it.confidence for it in question.stretches if day and it.first <= day <= it.last]
-    return max(confidences, default=0.0)
+    return question.confidence_of(question.day_of(chunk))
 
 
 def find_passages(

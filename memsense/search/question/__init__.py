@@ -92,10 +92,15 @@ class Question:
     neighbours: tuple[Neighbour, ...] = ()
 
     @property
-    def stretches(self) -> list[Stretch]:
+    def stretches(self) -> tuple[Stretch, ...]:
         """Return the days in which what it asks for can have happened, none after its own."""
         today = self.asked_at and self.asked_at.astimezone(self.calendar.zone).date()
-        return list(list_stretches(self.intervals, today))
+        return _read_stretches(self.intervals, today)
+
+    def confidence_of(self, day: date | None) -> float:
+        """Return the largest confidence of the times that it names and that hold a day, else 0."""
+        confidences = [it.confidence for it in self.stretches if day and it.first <= day <= it.last]
+        return max(confidences, default=0.0)
 
     def day_of(self, chunk: Chunk) -> date | None:
         """Return a chunk's day by the asker's calendar, None if it has no time."""
@@ -113,7 +118,12 @@ class Question:
         return bool(self.intervals) and _is_dated_alone(self.text, self.intervals)
 
 
-# Most phases of a search ask for both, and reading a question again takes 30 µs each time.
+# Most phases of a search ask for these, and reading a question again takes 30 µs each time.
+@lru_cache(maxsize=256)
+def _read_stretches(intervals: tuple[Interval, ...], today: date | None) -> tuple[Stretch, ...]:
+    return tuple(list_stretches(intervals, today))
+
+
 @lru_cache(maxsize=256)
 def _read_order(text: str) -> "Order | None":
     from memsense.search.question.time.order import find_order

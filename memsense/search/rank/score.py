@@ -314,18 +314,19 @@ def _latest_signal(
     time, only memories of that time count.
     """
     fitting: list[tuple[datetime, int, int]] = []
-    day_of, stretches = question.calendar.day_of, question.stretches
     for row, at in enumerate(candidates.times):
         if at is None:
             continue
-        day = day_of(at, zone_known=bool(candidates.zones_known[row]))
-        if not stretches or any(it.first <= day <= it.last for it in stretches):
+        day = question.calendar.day_of(at, zone_known=bool(candidates.zones_known[row]))
+        if not question.stretches or question.confidence_of(day):
             fitting.append((at, candidates.chunk_ids.item(row), row))
     best = max((scores[row] for *_, row in fitting), default=0.0)
     band = [it for it in fitting if scores[it[-1]] >= profile.latest_band * best]
     rows = [row for *_, row in sorted(band, reverse=kind == "last")]
-    text = f"the {{place}} of {len(rows)} that fit about as well, the {kind} one first"
-    becauses = [text.format(place=f"number {place}") for place in range(1, len(rows) + 1)]
+    becauses = [
+        f"the number {place} of {len(rows)} that fit about as well, the {kind} one first"
+        for place in range(1, len(rows) + 1)
+    ]
     return _ordered_signal("latest", profile.latest_weight, rows, becauses, scores)
 
 
