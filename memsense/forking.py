@@ -16,7 +16,11 @@ def renew_in_child(renew: Callable[[], None]) -> None:
 
     The method must only replace things: it can't wait for a lock, nor close what the parent uses.
     """
-    _renewals.add(WeakMethod(renew, _renewals.discard))
+    # Without a callback: at the end of the program a `WeakMethod` with one prints a traceback.
+    _renewals.add(WeakMethod(renew))
+    for reference in list(_renewals):
+        if reference() is None:
+            _renewals.discard(reference)
 
 
 def _renew_all() -> None:

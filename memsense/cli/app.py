@@ -197,7 +197,17 @@ root = new_app(cls=LazyGroup, no_args_is_help=True, add_completion=True)
 
 def _show_version(is_requested: bool) -> None:
     if is_requested:
-        typer.echo(f"memsense {memsense.__version__}")
+        import platform
+        from importlib import metadata
+
+        from memsense.db.migrate import head_revision
+
+        python = platform.python_version()
+        runtime = metadata.version("onnxruntime")
+        typer.echo(
+            f"memsense {memsense.__version__}, schema {head_revision()}, Python {python}, "
+            f"onnxruntime {runtime}"
+        )
         raise typer.Exit
 
 

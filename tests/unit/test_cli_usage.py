@@ -10,6 +10,7 @@ import typer
 import memsense
 from memsense.cli import app
 from memsense.cli.values import read_object
+from memsense.db.migrate import head_revision
 from memsense.ingest import READERS
 
 SAMPLE = str(Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl")
@@ -37,9 +38,15 @@ def test_help_lists_every_command_with_what_it_does(capsys: pytest.CaptureFixtur
         assert f"{name} {line}" in shown
 
 
-def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_names_the_package_the_schema_and_the_runtimes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert call("--version") == 0
-    assert capsys.readouterr().out == f"memsense {memsense.__version__}\n"
+    assert re.fullmatch(
+        rf"memsense {re.escape(memsense.__version__)}, schema {head_revision()}, "
+        rf"Python 3\.\d+\.\S+, onnxruntime \d\S+\n",
+        capsys.readouterr().out,
+    )
 
 
 @pytest.mark.parametrize(

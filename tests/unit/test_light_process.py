@@ -36,3 +36,19 @@ def test_an_import_loads_few_modules_and_no_heavy_library(code: str, most: int) 
     modules = loaded_by(code)
     assert len([name for name in modules if name.partition(".")[0] == "memsense"]) <= most
     assert not modules & (FOR_SOME | HEAVY - ({"typer"} if "cli" in code else set()))
+
+
+def test_a_program_ends_without_a_word() -> None:
+    code = """
+from memsense.forking import renew_in_child
+
+class Client:
+    def renew(self):
+        pass
+
+client = Client()
+renew_in_child(client.renew)
+"""
+    command = [sys.executable, "-X", "dev", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
