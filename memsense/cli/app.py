@@ -7,7 +7,7 @@ takes 0.2 s of processor time, `memsense search --help` 0.7 s.
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -28,64 +28,104 @@ from memsense.cli.target import Target
 from memsense.errors import MemSenseError
 from memsense.text.nearest import did_you_mean
 
-COMMANDS = {
-    "demo": ("memsense.cli.demo:demo", "Ingest the sample log and ask three questions about it."),
-    "init": ("memsense.cli.db:init", "Prepare the database: create or upgrade the schema."),
-    "ingest": ("memsense.cli.ingest:ingest", "Read conversation logs into memory."),
-    "add": ("memsense.cli.chunks:add", "Store what a user said."),
-    "export": ("memsense.cli.transfer:export", "Write memory to a file of JSON lines."),
-    "import": ("memsense.cli.transfer:import_file", "Store the contents of an exported file."),
-    "search": ("memsense.cli.search:search", "Ask a question; show the memories that answer it."),
-    "context": (
-        "memsense.cli.search:context",
-        "Show what a model would be given of memory for a prompt.",
-    ),
-    "recent": ("memsense.cli.listing:recent", "List the latest memories, newest first."),
-    "list": ("memsense.cli.listing:list_chunks", "List memories by time, page by page."),
-    "sessions": ("memsense.cli.listing:sessions", "List sessions, the latest first."),
-    "left-off": (
-        "memsense.cli.listing:left_off",
-        "Show where a project's last session ended.",
-    ),
-    "show": ("memsense.cli.chunks:show", "Show one memory with all of its fields."),
-    "history": ("memsense.cli.chunks:history", "Show everything that happened to a memory."),
-    "forget": ("memsense.cli.chunks:forget", "Take memories out of every search."),
-    "archive": ("memsense.cli.chunks:archive", "Take outdated memories out of every search."),
-    "restore": ("memsense.cli.chunks:restore", "Bring forgotten or archived memories back."),
-    "update": ("memsense.cli.chunks:update", "Change a memory's text, tags, time or metadata."),
-    "delete": ("memsense.cli.erase:delete", "Erase memories for good, and keep a receipt."),
-    "erase": ("memsense.cli.erase:erase", "Erase a user, a session or a message for good."),
-    "erasures": ("memsense.cli.erase:erasures", "List the receipts of erasures."),
-    "promote": ("memsense.cli.chunks:promote", "Raise the score of memories by 0.15."),
-    "demote": ("memsense.cli.chunks:demote", "Lower the score of memories by 0.15."),
-    "feedback": ("memsense.cli.chunks:feedback", "Record whether a memory helped."),
-    "why-not": ("memsense.cli.explain:why_not", "Say why a question does not return a memory."),
-    "trace": ("memsense.cli.explain:trace", "List, show and prune recorded searches."),
-    "replay": ("memsense.cli.explain:replay", "Run a recorded search again, with other constants."),
-    "compare": ("memsense.cli.explain:compare", "Run the latest recorded searches again."),
-    "doctor": ("memsense.cli.db:doctor", "Examine the database and its settings."),
-    "config": ("memsense.cli.settings:config", "Show the settings of the environment."),
-    "settings": ("memsense.cli.settings:app", "Show and change the settings of searches."),
-    "model": ("memsense.cli.model:app", "Change the embedding model while searches go on."),
-    "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
-    "project": ("memsense.cli.project:app", "List projects, and pool sessions."),
-    "tenant": ("memsense.cli.tenant:app", "List, suspend, drop, back up and move tenants."),
-    "serve": ("memsense.cli.serve:serve", "Serve memory over HTTP: API, page, health, metrics."),
-    "key": ("memsense.cli.serve:key", "Create, list and revoke access keys of the HTTP server."),
-    "ttl": ("memsense.cli.ttl:app", "Set how long memories are kept; sweep expired ones."),
-    "jobs": ("memsense.cli.jobs:app", "List, retry and drop background jobs."),
-    "worker": ("memsense.cli.jobs:worker", "Run background jobs as they become due."),
-    "install": ("memsense.cli.install:install", "Install the MCP server in a coding agent."),
-    "hook": ("memsense.cli.hook:hook", "Answer a hook of a coding agent."),
-    "mcp": ("memsense.cli.mcp:mcp", "Serve memory to models: the MCP server."),
-    "entities": ("memsense.cli.entities:app", "List and show the entities that memory mentions."),
-    "stats": ("memsense.cli.chunks:stats", "Show statistics of each user's memory."),
-    "eval": ("memsense.cli.evaluate:app", "Measure recall on questions with known answers."),
-    "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),
-    "formats": ("memsense.cli.logs:app", "List the log formats; add, show and remove your own."),
-    "sql": ("memsense.cli.sql:app", "Print the SQL that memsense runs."),
+GROUPS = {
+    "Store": {
+        "ingest": ("memsense.cli.ingest:ingest", "Read conversation logs into memory."),
+        "add": ("memsense.cli.chunks:add", "Store what a user said."),
+        "list": ("memsense.cli.listing:list_chunks", "List memories by time, page by page."),
+        "forget": ("memsense.cli.chunks:forget", "Take memories out of every search."),
+        "erase": ("memsense.cli.erase:erase", "Erase a user, a session or a message for good."),
+    },
+    "Ask": {
+        "demo": (
+            "memsense.cli.demo:demo",
+            "Ingest the sample log and ask three questions about it.",
+        ),
+        "search": (
+            "memsense.cli.search:search",
+            "Ask a question; show the memories that answer it.",
+        ),
+        "context": (
+            "memsense.cli.search:context",
+            "Show what a model would be given of memory for a prompt.",
+        ),
+    },
+    "Run": {
+        "init": ("memsense.cli.db:init", "Prepare the database: create or upgrade the schema."),
+        "doctor": ("memsense.cli.db:doctor", "Examine the database and its settings."),
+        "install": ("memsense.cli.install:install", "Install the MCP server in a coding agent."),
+        "serve": (
+            "memsense.cli.serve:serve",
+            "Serve memory over HTTP: API, page, health, metrics.",
+        ),
+    },
+    "Look": {
+        "show": ("memsense.cli.chunks:show", "Show one memory with all of its fields."),
+        "history": ("memsense.cli.chunks:history", "Show everything that happened to a memory."),
+        "recent": ("memsense.cli.listing:recent", "List the latest memories, newest first."),
+        "sessions": ("memsense.cli.listing:sessions", "List sessions, the latest first."),
+        "left-off": ("memsense.cli.listing:left_off", "Show where a project's last session ended."),
+        "stats": ("memsense.cli.chunks:stats", "Show statistics of each user's memory."),
+        "erasures": ("memsense.cli.erase:erasures", "List the receipts of erasures."),
+        "help": ("memsense.cli.app:show_help", "Show all commands, or the help of one."),
+    },
+    "Change": {
+        "update": ("memsense.cli.chunks:update", "Change a memory's text, tags, time or metadata."),
+        "archive": ("memsense.cli.chunks:archive", "Take outdated memories out of every search."),
+        "restore": ("memsense.cli.chunks:restore", "Bring forgotten or archived memories back."),
+        "delete": ("memsense.cli.erase:delete", "Erase memories for good, and keep a receipt."),
+        "promote": ("memsense.cli.chunks:promote", "Raise the score of memories by 0.15."),
+        "demote": ("memsense.cli.chunks:demote", "Lower the score of memories by 0.15."),
+        "feedback": ("memsense.cli.chunks:feedback", "Record whether a memory helped."),
+        "ttl": ("memsense.cli.ttl:app", "Set how long memories are kept; sweep expired ones."),
+        "export": ("memsense.cli.transfer:export", "Write memory to a file of JSON lines."),
+        "import": ("memsense.cli.transfer:import_file", "Store the contents of an exported file."),
+    },
+    "Explain": {
+        "why-not": ("memsense.cli.explain:why_not", "Say why a question does not return a memory."),
+        "trace": ("memsense.cli.explain:trace", "List, show and prune recorded searches."),
+        "replay": (
+            "memsense.cli.explain:replay",
+            "Run a recorded search again, with other constants.",
+        ),
+        "compare": ("memsense.cli.explain:compare", "Run the latest recorded searches again."),
+        "eval": ("memsense.cli.evaluate:app", "Measure recall on questions with known answers."),
+        "sql": ("memsense.cli.sql:app", "Print the SQL that memsense runs."),
+    },
+    "Administer": {
+        "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),
+        "tenant": ("memsense.cli.tenant:app", "List, suspend, drop, back up and move tenants."),
+        "key": (
+            "memsense.cli.serve:key",
+            "Create, list and revoke access keys of the HTTP server.",
+        ),
+        "jobs": ("memsense.cli.jobs:app", "List, retry and drop background jobs."),
+        "worker": ("memsense.cli.jobs:worker", "Run background jobs as they become due."),
+        "model": ("memsense.cli.model:app", "Change the embedding model while searches go on."),
+        "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
+        "settings": ("memsense.cli.settings:app", "Show and change the settings of searches."),
+        "config": ("memsense.cli.settings:config", "Show the settings of the environment."),
+        "project": ("memsense.cli.project:app", "List projects, and pool sessions."),
+        "entities": (
+            "memsense.cli.entities:app",
+            "List and show the entities that memory mentions.",
+        ),
+        "formats": (
+            "memsense.cli.logs:app",
+            "List the log formats; add, show and remove your own.",
+        ),
+    },
+    "Connect": {
+        "mcp": ("memsense.cli.mcp:mcp", "Serve memory to models: the MCP server."),
+        "hook": ("memsense.cli.hook:hook", "Answer a hook of a coding agent."),
+    },
 }
-"""Name, the function or group that runs it, and its line in `memsense --help`."""
+"""Commands by group: name, the function or group that runs it, and its line in the help."""
+
+FIRST_GROUPS = ("Store", "Ask", "Run")
+"""Groups that `memsense --help` lists; `memsense help all` lists every one."""
+
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 _QUOTED = re.compile(r"'([^']*)'")
 GLOBAL_OPTIONS = ("--database-url", "--tenant", "--namespace")
@@ -120,9 +160,10 @@ class LazyGroup(TyperGroup):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the list of commands without importing any; Typer's own would import them all."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        """Write the first groups of commands; no command is imported for it."""
+        _write_groups(formatter, FIRST_GROUPS)
+        more = len(COMMANDS) - sum(len(GROUPS[name]) for name in FIRST_GROUPS)
+        formatter.write(f"\n{more} more: memsense help all\n")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; print errors of memsense on stderr and turn them into exit codes."""
@@ -143,6 +184,41 @@ class LazyGroup(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo("memsense: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from error
+
+
+def _write_groups(formatter: Any, names: Iterable[str]) -> None:
+    for name in names:
+        with formatter.section(name):
+            formatter.write_dl([(name, line) for name, (_, line) in GROUPS[name].items()])
+
+
+def show_help(
+    ctx: typer.Context,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[all | COMMAND...]", help="Default: the commands to begin with."),
+    ] = None,
+) -> None:
+    """Show the commands to begin with, all commands, or the help of one.
+
+    \b
+      memsense help all
+      memsense help search
+      memsense help db upgrade
+    """
+    at: Any = ctx.find_root()
+    if command == ["all"]:
+        formatter = at.make_formatter()
+        _write_groups(formatter, GROUPS)
+        typer.echo(formatter.getvalue().strip())
+        return
+    for name in command or ():
+        if not hasattr(at.command, "commands"):
+            raise typer.BadParameter(f"{at.info_name!r} has no command {name!r}")
+        # Click's own lookup: it names near commands, and ends with exit code 2.
+        _, match, _ = at.command.resolve_command(at, [name])
+        at = type(at)(match, parent=at, info_name=name)
+    typer.echo(at.get_help())
 
 
 def add_json_flag(command: Any) -> None:

@@ -24,6 +24,7 @@ EXAMPLES = {
     "feedback": "feedback 1 --helpful",
     "forget": "forget 2",
     "formats": "formats",
+    "help": "help all",
     "history": "history 1",
     "ingest": "ingest - --user ada --format text --dry-run",
     "init": "init",

@@ -31,11 +31,34 @@ def test_every_command_has_help_with_an_example(
     assert f"memsense {command}" in capsys.readouterr().out
 
 
-def test_help_lists_every_command_with_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_commands_to_begin_with_and_help_all_every_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert call("--help") == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    for name, (_, line) in app.COMMANDS.items():
-        assert f"{name} {line}" in shown
+    first = " ".join(capsys.readouterr().out.split())
+    assert call("help", "all") == 0
+    every = " ".join(capsys.readouterr().out.split())
+    shown = [name for name, (_, line) in app.COMMANDS.items() if f"{name} {line}" in first]
+    assert len(shown) == 12
+    assert f"{len(app.COMMANDS) - 12} more: memsense help all" in first
+    assert all(f"{name} {line}" in every for name, (_, line) in app.COMMANDS.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 0, "memsense [OPTIONS] COMMAND"),
+        (("db", "upgrade"), 0, "memsense db upgrade [OPTIONS]"),
+        (("serach",), 2, "Did you mean 'search'?"),
+        (("search", "x"), 2, "'search' has no command 'x'"),
+    ],
+)
+def test_help_shows_the_help_of_the_command_that_is_named(
+    arguments: Sequence[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("help", *arguments) == code
+    shown = capsys.readouterr()
+    assert said in shown.out + shown.err
 
 
 def test_the_version_names_the_package_the_schema_and_the_runtimes(
