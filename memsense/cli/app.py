@@ -127,6 +127,9 @@ FIRST_GROUPS = ("Store", "Ask", "Run")
 
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
+# Typer exports no class for it, and has its own copy of Click or none, by version.
+_NoSuchOption: Any = sys.modules[typer.BadParameter.__module__].__dict__["NoSuchOption"]
+
 _QUOTED = re.compile(r"'([^']*)'")
 GLOBAL_OPTIONS = ("--database-url", "--tenant", "--namespace")
 
@@ -174,6 +177,12 @@ class LazyGroup(TyperGroup):
             value, is_choice, choices = error.message.partition(" is not one of ")
             if is_choice:
                 error.message += did_you_mean(_QUOTED.findall(value)[-1:], _QUOTED.findall(choices))
+            raise
+        except _NoSuchOption as error:
+            error.possibilities = None
+            error.message += did_you_mean(
+                error.option_name, [name for item in error.ctx.command.params for name in item.opts]
+            )
             raise
         except MemSenseError as error:
             typer.echo(one_line(error), err=True)

@@ -4,6 +4,7 @@ SIGTERM and SIGHUP end a command as Ctrl-C does, so that it still stops the embe
 """
 
 import signal
+import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from types import FrameType
@@ -127,10 +128,21 @@ def _handle(numbers: Iterable[signal.Signals], handler: EndingSignals) -> None:
 def confirm(question: str, *, yes: bool) -> None:
     """Ask before something is deleted for good; end the command with FAILED if the answer is no.
 
+    Without a terminal to answer in, the command ends with UNUSABLE and names --yes.
+
     Args:
         question: The question, without a remark that the answer is final.
         yes: Don't ask.
     """
     # The question goes to stderr, so that --json has the receipt alone.
-    if not yes:
-        typer.confirm(f"{question} It can't be undone.", abort=True, err=True)
+    if yes:
+        return
+    try:
+        agreed = typer.confirm(f"{question} It can't be undone.", err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():  # Ctrl-C
+            raise
+        typer.echo("\nnothing was done: add --yes to go on without being asked", err=True)
+        raise typer.Exit(UNUSABLE) from None
+    if not agreed:
+        raise typer.Abort

@@ -341,8 +341,8 @@ class Profile:
             return self
         if unknown := sorted(changes.keys() - set(TUNABLE)):
             raise ConfigurationError(
-                f"no constant or route named {', '.join(unknown)};"
-                f" known: {', '.join(sorted(TUNABLE))}{did_you_mean(unknown, TUNABLE)}"
+                f"no constant or route named {', '.join(unknown)}{did_you_mean(unknown, TUNABLE)}"
+                " (memsense profile show lists them)"
             )
         varied = self.override(**changes)
         summary = ", ".join(f"{name}={value}" for name, value in changes.items())

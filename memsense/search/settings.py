@@ -189,8 +189,8 @@ def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[C
         raise ConfigurationError("the rules by which memories expire are set by 'memsense ttl set'")
     if unknown := sorted(changes.keys() - set(SETTING_NAMES)):
         raise ConfigurationError(
-            f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(SETTING_NAMES))}"
-            f"{did_you_mean(unknown, SETTING_NAMES)}"
+            f"no setting named {', '.join(unknown)}{did_you_mean(unknown, SETTING_NAMES)}"
+            " (memsense settings show lists them)"
         )
     _check_settings(namespace, changes)
     before = namespace.settings
@@ -240,8 +240,8 @@ def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
     requested = list(names)
     if unknown := sorted(set(requested) - set(SETTING_NAMES) - namespace.settings.keys()):
         raise ConfigurationError(
-            f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(SETTING_NAMES))}"
-            f"{did_you_mean(unknown, SETTING_NAMES)}"
+            f"no setting named {', '.join(unknown)}{did_you_mean(unknown, SETTING_NAMES)}"
+            " (memsense settings show lists them)"
         )
     return [
         Change(kind="setting", name=name, before=namespace.settings[name], after=None)

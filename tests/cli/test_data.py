@@ -69,6 +69,8 @@ def test_erasing_asks_first_and_prints_a_receipt_that_is_kept(
     asked = run(database_url, "erase", "--user", "ada", "--session", "monday", stdin="n\n")
     assert asked.returncode == 1
     assert "Erase session 'monday' of user 'ada' for good? It can't be undone." in asked.stderr
+    unanswered = run(database_url, "erase", "--user", "ada")
+    assert (unanswered.returncode, "nothing was done: add --yes" in unanswered.stderr) == (2, True)
     chunks = read(run(database_url, "recent", "--all-users", "--json"))
     assert {chunk["session_id"] for chunk in chunks} == {"monday", "tuesday"}
     receipt = read(

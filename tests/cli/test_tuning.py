@@ -96,7 +96,7 @@ def test_the_history_lists_who_changed_what_the_latest_first(place: Place) -> No
         (
             ("settings", "set", "lexcal=1"),
             2,
-            "no setting named lexcal; known: asker_known, b",
+            "no setting named lexcal; did you mean 'lexical'",
         ),
         (("settings", "set", "lexical"), 2, "is not NAME=VALUE"),
         (("settings", "set", "lexical=much"), 2, "lexical takes float"),

@@ -88,6 +88,10 @@ def test_the_version_names_the_package_the_schema_and_the_runtimes(
         (("ingest", "--watch", "-"), "--watch needs files or folders"),
         (("ingest", "--watch", "--dry-run", SAMPLE), "exclude each other"),
         (("search", "--all-users", "hi", "--without", "nope"), "there are vec_full"),
+        (("search", "--all-users", "hi", "--limit", "3"), "did you mean '--top-k'?"),
+        (("search", "hi", "--user_id", "ada"), "did you mean '--user'?"),
+        (("recent", "--top-k", "3"), "did you mean '--limit'?"),
+        (("context", "hi", "--tokens", "3"), "did you mean '--max-tokens'?"),
         (
             ("search", "--all-users", "hi", "--set", "lexical_mode=nope"),
             "lexical_mode takes bm25f, ts_rank",

@@ -151,8 +151,9 @@ def test_a_varied_profile_has_its_changes_in_its_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "weights", "lexcal"])
-def test_unknown_variations_are_refused_with_the_known_ones(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"no constant or route named {name}; .*lexical"):
+def test_an_unknown_constant_is_refused_with_the_command_that_lists_them(name: str) -> None:
+    said = rf"no constant or route named {name}.* \(memsense profile show lists them\)"
+    with pytest.raises(ConfigurationError, match=said):
         BALANCED.vary({name: 1})
 
 
