@@ -6,8 +6,8 @@ Each memory is in a frame that its own text can't break out of. All of them are 
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Any, Final, Literal, Self, overload
@@ -291,18 +291,31 @@ def write_prompt(
     room = max_tokens - style.length(style.write([], card))
     chosen: dict[tuple[int, Side], _Quote] = {}
     headings: set[str] = set()
+    by_chunk = {it.chunk.chunk_id: it for it in reversed(passages) if it.side == "user"}
     for passage in passages:
         if passage.chance < least_chance:
             break
-        quote = _Quote(passage, passage.short.text, passage.short.cut)
-        heading = style.heading(passage)
-        cost = style.cost(quote) + (heading not in headings) * (style.count(heading) + 1)
-        if passage.side == "assistant" and (passage.chunk.chunk_id, "user") not in chosen:
-            cost += style.count(_opening_of(passage.chunk))
-        if cost <= room:
-            chosen[passage.key] = quote
-            headings.add(heading)
-            room -= cost
+        # Two statements about one fact come together: the newer first, then the older one, which
+        # is never alone.
+        newer, older = (
+            by_chunk.get(passage.source.newer or 0),
+            by_chunk.get(passage.source.older or 0),
+        )
+        together = [it for it in (newer, passage) if it is not None and it.key not in chosen]
+        for group in (together, [older] if older and older.key not in chosen else []):
+            costs = 0
+            titles: dict[str, None] = {}
+            for it in group:
+                costs += style.cost(_Quote(it, it.short.text, it.short.cut))
+                if it.side == "assistant" and (it.chunk.chunk_id, "user") not in chosen:
+                    costs += style.count(_opening_of(it.chunk))
+                titles[style.heading(it)] = None
+            costs += sum(style.count(it) + 1 for it in titles if it not in headings)
+            if costs > room:
+                break
+            chosen |= {it.key: _Quote(it, it.short.text, it.short.cut) for it in group}
+            headings |= titles.keys()
+            room -= costs
     if not chosen and passages and passages[0].chance >= least_chance:
         # Not one fits: show as much of the best as there is room for.
         length = (room - style.count(style.heading(passages[0])) - 12) * CHARACTERS_PER_TOKEN
@@ -397,6 +410,14 @@ def _time_key(quote: _Quote) -> tuple[datetime, str, str, int, int, bool]:
     return at, chunk.user_id, chunk.session_id, chunk.ordinal, chunk.part, is_answer
 
 
+def _date_end(quote: _Quote, present: Container[int | None]) -> _Quote:
+    """Return a quote, without the day until which it held if what replaced it is not `present`."""
+    source = quote.passage.source
+    if source.until is None or source.newer in present:
+        return quote
+    return replace(quote, passage=replace(quote.passage, source=replace(source, until=None)))
+
+
 def _opening_of(chunk: Chunk) -> str:
     """Return the line of the user's that an answer without its question begins with."""
     return fit_text(" ".join(chunk.user_text.split()), QUESTION_LENGTH, ()).text
@@ -483,7 +504,8 @@ class _Style:
 
     def write(self, quotes: Sequence[_Quote], card: Sequence[CardLine]) -> list[str]:
         """Return the text, or the texts of all messages, in the order of time."""
-        ordered = sorted(quotes, key=_time_key)
+        present: set[int | None] = {quote.passage.chunk.chunk_id for quote in quotes}
+        ordered = sorted((_date_end(it, present) for it in quotes), key=_time_key)
         if self.layout == "markdown":
             return [frame("\n".join([self.introduction, *self._lines(ordered, card)]))]
         elements = [_card_element(card)] if card else []
