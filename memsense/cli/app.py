@@ -70,7 +70,7 @@ GROUPS = {
         "help": ("memsense.cli.app:show_help", "Show all commands, or the help of one."),
     },
     "Change": {
-        "changes": ("memsense.cli.changes:app", "List changed facts; confirm, reject or set them."),
+        "changes": ("memsense.cli.changes:app", "List changed facts, and decide what has changed."),
         "update": ("memsense.cli.chunks:update", "Change a memory's text, tags, time or metadata."),
         "archive": ("memsense.cli.chunks:archive", "Take outdated memories out of every search."),
         "restore": ("memsense.cli.chunks:restore", "Bring forgotten or archived memories back."),
