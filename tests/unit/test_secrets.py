@@ -119,7 +119,7 @@ SECRETS: list[tuple[str, str, str, str]] = [
     ("memsense-key", "MEMSENSE key ", "ms_1_" + some(12, HEX) + "_" + some(43), ""),
     ("api-key", "GROQ ", "gsk_" + some(52), ""),
     (
-        "card-number",
+        "card",
         "my card is ",
         " ".join(["4111", *["1111"] * 3]),
         ", exp 04/29",
@@ -193,7 +193,6 @@ LOOK_ALIKES: list[str] = [
     "color: #ff8800; background: #1a2b3c4d",
     "UPS tracking 1Z999AA10123456784",
     "order number 4929 1234 5678 9012 arrives on Monday",
-    "IBAN DE89 3704 0044 0532 0130 00",
     "the secret is to add more butter",
     "the secret to good bread is patience",
     "max_tokens=4096 and next_token: eyJsYXN0IjoxMjM0NTY3ODkw",
