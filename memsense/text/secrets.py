@@ -27,7 +27,8 @@ _TEMPLATE = re.compile(
 )
 _FILLER = re.compile(
     r"(?<![a-z])(?:your|my|the|some|insert|replace|put|enter|dummy|fake|changeit|todo|redacted"
-    r"|masked|hidden|example|sample)(?![a-z])|change[-_ ]?me|placeholder|your[-_]",
+    r"|masked|hidden|example|sample)(?![a-z])|change[-_ ]?me|placeholder|your[-_]"
+    r"|(?-i:EXAMPLE)|0123456789|1234567890",
     re.IGNORECASE,
 )
 _FEWEST_CHARACTERS = 4
@@ -398,18 +399,28 @@ _COOKIE = Shape(
 _CODES = Shape(
     "recovery-codes",
     (
-        *"recovery backup 2fa mfa rescue emergency wiederherstellungscode".split(),
+        *"recovery backup 2fa mfa rescue emergency wiederherstellungs".split(),
         *("de récupération", "de secours", "de recuperación", "de respaldo"),
     ),
     re.compile(
         r"(?i:(?:recovery|backup|rescue|2fa|mfa|emergency|wiederherstellungs|de récupération"
-        r"|de secours|de recuperación|de respaldo)[ -]?(?:codes?|keys?)?)(?i:[^\n:;.,]{0,40}?)?"
-        r"(?:[:=]| is| are| sind| ist| sont| est| son| es)?[\s\-*\"'(]{1,4}(?:1[.)] ?)?"
-        r"(?P<value>(?=\S{0,40}[0-9])(?=\S{0,40}[A-Za-z]|(?:\S+[\s,]+){2})[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){0,8}"
-        r"(?:(?:[,;]|\s?\n)?(?: and)?[\s\-*]{1,4}(?:[0-9]{1,2}[.)] ?)?(?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9]{4,12}"
-        r"(?:-[A-Za-z0-9]{4,12}){0,8}){0,20})(?![A-Za-z0-9-])"
+        r"|de secours|de recuperación|de respaldo)[ -]?(?:codes?|keys?|(?=:)))(?i:[^\n:;.,]{0,40}?)?"
+        r"(?:[:=]| is| are| sind| ist| sont| est| son| es)?[\s\-*\"'`(]{1,4}(?:1[.)] ?)?(?P<value>"
+        r"(?:(?:(?:[,;/]|\s?\n)?(?: and)?[\s\-*]{1,4}(?:[0-9]{1,2}[.)] ?)?)?(?=[A-Za-z-]{0,40}[0-9]|[A-Z]{4,}-)"
+        r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){0,8}){1,20})(?![A-Za-z0-9-])"
     ),
-    lambda value: sum(it.isdigit() for it in value) >= _FEWEST_DIGITS and not value.isdigit(),
+    lambda value: sum(it.isalnum() for it in value) >= _SHORTEST_KEY,
+    begins_with_trigger=True,
+)
+_TOTP = Shape(
+    # RFC 6238's secrets in base32, often written in groups of four.
+    "secret",
+    ("totp", "2fa", "otp", "authenticator", "mfa"),
+    re.compile(
+        r"(?i:(?:totp|2fa|otp|authenticator|mfa)\b[^\n]{0,30}?(?:secret|key|seed)\b[^\n]{0,30}?)[\s:=\"'`]"
+        r"(?P<value>[A-Z2-7]{16,64}|(?i:[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15}))(?![A-Za-z0-9])"
+    ),
+    lambda value: value.isupper() or any(it.isdigit() for it in value),
     begins_with_trigger=True,
 )
 _SEED = Shape(
@@ -444,7 +455,7 @@ _LOGIN = Shape(
     begins_with_trigger=True,
 )
 ANY_LENGTH: tuple[Shape, ...] = (
-    *(_URL_PASSWORD, _COMMAND, _COOKIE, _CODES, _SEED, _CARD, _IBAN, _LOGIN),
+    *(_URL_PASSWORD, _COMMAND, _COOKIE, _TOTP, _CODES, _SEED, _CARD, _IBAN, _LOGIN),
 )
 """Secrets that may be shorter than a key."""
 
@@ -463,8 +474,8 @@ def _is_strong(value: str) -> bool:
 # Passwords and keys after their name -------------------------------------------------------------
 
 ANCHORS = (
-    *"pass pw psk mdp secret token key auth dsn credential kennwort zugangscode pin code código cvv cvc".split(),
-    *"otp schlüssel geheim clé clave jeton contraseña contrasena senha wachtwoord hasło".split(),
+    *"pass pw psk mdp secret token key auth dsn credential kennwort zugangscode pin puk code código cvv cvc".split(),
+    *"otp combination kombination schlüssel geheim clé clave jeton contraseña contrasena senha wachtwoord hasło".split(),
     *"lösenord пароль 密码 密碼 パスワード 비밀번호".split(),
 )
 """Beginnings of names of secrets, in lower case; `key` is the end of one, such as api_key."""
@@ -472,11 +483,11 @@ ANCHORS = (
 _NAMED = re.compile(
     r"""
     (?:
-        (?P<password>pass(?:word|wd|phrase|code|wort)s?|(?<=[a-z0-9]_)pass|(?<=de\ )passe|pwd
+        (?P<password>pass(?:word|wd|phrase|code|wort)s?|(?<=phrase[ ]de[ ])passe|frase[ ]de[ ]contraseña|(?<=[a-z0-9]_)pass|(?<=de\ )passe|pwd
             |(?<![a-z])pw(?![a-z])|kennwort|zugangscode|contraseña|contrasena|senha|wachtwoord|hasło|lösenord|пароль|密码|密碼|パスワード
             |비밀번호)
       | (?P<weak>(?<![a-z])(?:pass|psk|mdp|clave|credentials?|auth|dsn)(?![a-z])|geheim(?:wort|code))
-      | (?<![a-z])(?P<pin>pin(?:[ -]?(?:code|number|nummer))?|pincode|cvv2?|cvc2?|geheimzahl|otp|code|código)(?![a-z])
+      | (?<![a-z])(?P<pin>pin(?:[ -]?(?:code|number|nummer))?|pincode|cv[vc]2?(?:[ ](?:code|number))?|puk|geheimzahl|otp|code|código|[ck]ombination)(?![a-z])
       | (?P<key>secret(?:[_ -]?(?:access[_ -]?)?key)?|token|key|schlüssel|clé|jeton)
     )
     (?:_(?:base|b64|hex|prod|production|dev|staging|live|test|value|string))?[0-9]{0,2}["'`*\]]{0,3}
@@ -487,9 +498,11 @@ _NAMED = re.compile(
         \*{0,2}[ \t]{0,4}\n?[ \t>]{0,4}
         # A sentence: the password for staging is ...
       | (?:[ ](?:for|to|of|on|at|in|de|für|del|du|para)[ ](?:[\w.@'-]{1,30}[ ]){1,5}?|[ ]?)
-        (?P<verb>'s|is|was|are|ist|lautet|es|est|é|è|to|这是|是|は|는|은)(?:[ ]now)?[ :]{1,3}
+        (?P<verb>'s|c'est|is|was|are|will[ ]be|should[ ]be|remains|stays|has[ ]been[ ](?:changed|set|reset)[ ]to
+            |(?:changed|set|reset|updated)[ ]to|ist|lautet|bleibt|es|est|é|è|to|of|这是|是|は|는|은)
+        (?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?[ :]{1,3}
         # The name alone, as on a command line: --password ...
-      | (?P<blank>[ ]{1,2})
+      | (?P<blank>[ ]{1,2}\(?)
     )
     (?:"(?P<double>[^"\n]{1,200})"|'(?P<single>[^'\n]{1,200})'|`(?P<ticks>[^`\n]{1,200})`
       |(?P<bare>[^\s"'`<,;|][^\s"'`<,;|]{0,199}))
@@ -510,10 +523,15 @@ _NO_OWNER = re.compile(
 _LONGEST_OWNER = 14
 _IS_UUID = re.compile(_CHARACTERS["@"], re.IGNORECASE)
 _CODE_OWNER = re.compile(
-    r"\b(?:door|gate|alarm|safe|security|access|entry|lock|locker|garage|unlock|vault|keypad|phone|verification|"
-    r"confirmation|one-time|2fa|otp|tür|zugangs|porte|alarme|puerta|alarma|acceso|seguridad|sécurité)\b",
+    r"\b(?:door|gate|alarm|safe|security|access|entry|entrance|locke?r?|garage|unlock|vault|keypad|phone|buzzer|sms"
+    r"|verification|confirmation|one[- ]time|login|2fa|otp|building|bike|suitcase|house|apartment|flat|office|gym|atm"
+    r"|card|bank|debit|credit|sim|voicemail|intercom|keybox|lockbox|disarm|i?pad|iphone|tablet|laptop|screen|shed"
+    r"|tür|haustür|karten?|konto|handy|porte|alarme|carte|immeuble|puerta|alarma|tarjeta|acceso|seguridad"
+    r"|sécurité|portail|móvil)\b",
     re.IGNORECASE,
 )
+_CODES_OF_ANYTHING = frozenset({"code", "código", "combination", "kombination"})
+_LONGEST_CLAUSE = 24
 _USER_BEFORE = re.compile(
     r"(?:user\w*|login|log[ -]?in|account)(?:[ :=]{1,3}| is | as )\S{1,64}[ ,;/]{1,3}(?:and |with )?(?:the )?\Z",
     re.IGNORECASE,
@@ -523,11 +541,12 @@ _REVERSED = re.compile(
     # "use Tr0ub4dor&3 as the password", "hunter2! is my wifi password"
     r" (?:(?:is|was|ist|est|es) (?:my|the|our|your|his|her|their|meine?|unsere?|das|die|mon|notre|le|mi|la)"
     r"|as(?: (?:my|the|our|a))?|als) (?:[\w-]{1,20} ){0,3}"
-    r"(?:pass(?:word|phrase|code|wort)|pw|kennwort|mot de passe|contraseña|(?P<pin>pin))\b",
+    r"(?:pass(?:word|phrase|code|wort)|pw|kennwort|mot de passe|contraseña|(?P<pin>pin|(?:security|verification|login|access|confirmation|one-time|door|alarm)[ ]code))\b",
     re.IGNORECASE,
 )
 _LONGEST_REVERSED = 80
 _LONGEST_PIN = 9
+_DIGITS_OF_ONE_TIME_CODE = 6
 
 _CODE = re.compile(
     # A name, an attribute, a call, an element, a path: what a program reads, not what it holds.
@@ -571,12 +590,110 @@ _NO_SECRET = frozenset(
 )
 """Words that follow the word password and are none."""
 
+_PHRASE = re.compile(r"[^\W\d_]{1,14}(?:[ -][^\W_]{1,14}){1,11}(?=[.,;!)]| \(|\s*(?:\n|\Z))")
+_PROSE = frozenset(
+    """
+    always an any are as at be been being but by can case change do does easy enough field for from good
+    has have her here his how if impossible invalid is it its just kept least like long lost may missing
+    more must need never new no none not nothing now of off on one only or other our out own per quite
+    really reset safe same should so some something strong that their then there these they this to too
+    until use valid very was weak what when where which who why will with wrong yet you your
+    """.split()
+)
+_VERBS = frozenset("is are be must should was were has will can".split())
+"""Words by which several words after a password's name are a sentence, and no passphrase."""
+_STRONG = re.compile(
+    r"(?<![^\s\"'`(:=])(?=[^\s]{0,40}[!#$%&*+?^~@])[A-Za-z][\w!#$%&*+?^~@-]{7,40}(?![^\s\"'`),.;:!?])"
+)
+"""A word with signs: near the name of a password it is one."""
+_NEAR_NAME = re.compile(
+    r"(?:pass(?:word|wort|phrase|code|wd)|kennwort|contraseña|pw|de passe|mdp|(?P<pin>pin|cvv2?|cvc2?|code))(?!\w)",
+    re.IGNORECASE,
+)
+_AFTER_CLAUSE = re.compile(
+    r"[^\n.!?;:=0-9(]{2,60}?(?: is|:| =| ist| es| est| →)(?: still| now)? [\"'`]?(?P<value>[^\s\"'`,;|(<]{6,64})"
+    r"(?=[\"'`]?(?:[.,;!?)]|\s*(?:\n|\Z)| (?:and|for|but|on|if|so|in case|und|et|y)\b))"
+)
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
+_NUMBER = re.compile(
+    r"[^\n!?;0-9]{1,40}?(?<![\w.,/:+#-])(?P<value>[0-9]{3,8})(?![\w%]|[.,:/-][0-9]| ?[VAk]\b"
+    r"| (?!and\b|for\b|then\b|but\b|to\b|if\b|when\b|on\b|at\b|in\b|as\b|fyi\b|und\b|et\b|y\b)\w)"
+)
 _TRAILING = ".,;:)]}>\"'`*#"
 _SHORTEST_PASSWORD = 4
 _SHORTEST_KEY = 8
 _SHORTEST_BARE_KEY = 12
 _SHORTEST_WEAK = 6
 _BARE_KEYS = frozenset({"key", "schlüssel", "clé"})
+
+
+def _find_phrase(match: re.Match[str]) -> str:
+    """Return the passphrase without quotation marks after its name; empty if there is none.
+
+    No sentence has these words between them: "correct horse battery staple".
+    """
+    if not match["password"] or match["blank"] or match["bare"] is None:
+        return ""
+    phrase = _PHRASE.match(match.string, match.start("bare"))
+    words = phrase[0].lower().replace("-", " ").split() if phrase else []
+    fewest = 2 if "phrase" in match["password"].lower() else _FEWEST_CHARACTERS
+    # Someone who writes "passphrase" means several words, whichever.
+    judged = words if fewest == _FEWEST_CHARACTERS else [*words[:2], *_VERBS.intersection(words)]
+    is_prose = not _PROSE.isdisjoint(judged) or any(word.endswith(_ENDINGS) for word in judged)
+    return phrase[0] if phrase and len(words) >= fewest and not is_prose else ""
+
+
+def _find_near(text: str, start: int) -> tuple[str, int, str] | None:
+    """Return a password with signs, or a PIN, that stands further behind its name.
+
+    Returns kind, place and value; None if there is none.
+    """
+    name = _NEAR_NAME.match(text, start)
+    if name is None:
+        return None
+    line = text.find("\n", name.end() + 1)
+    end = min(len(text) if line < 0 else line, start + _LONGEST_BEFORE)
+    if not name["pin"]:
+        after = _AFTER_CLAUSE.match(text, name.end(), end)
+        value = after["value"].rstrip(_TRAILING) if after else ""
+        is_mixed = any(it.isdigit() for it in value) and any(it.isalpha() for it in value)
+        if after and is_mixed and len(value) >= _SHORTEST_WEAK and not _is_placeholder(value):
+            if not _CODE.fullmatch(value) and not _KNOWN_WITH_DIGITS.fullmatch(value):
+                return "password", after.start("value"), value
+        for match in _STRONG.finditer(text, name.end(), end):
+            value = match[0].rstrip(_TRAILING)
+            if _is_strong(value):
+                return "password", match.start(), value
+        return None
+    number = _NUMBER.match(text, name.end(), end)
+    is_card = name[0].lower().startswith("cv")
+    before = text[max(0, start - _LONGEST_CLAUSE) : start]
+    is_named = is_card or name[0].startswith("PIN") or _CODE_OWNER.search(before + name[0])
+    if number is None or not is_named or _YEAR.fullmatch(number["value"]):
+        return None
+    is_long = len(number["value"]) >= _SHORTEST_PASSWORD - is_card
+    return ("pin", number.start("value"), number["value"]) if is_long else None
+
+
+def _read_named(text: str, start: int) -> tuple[str, int, str] | None:
+    """Return kind, place and value of the secret after its name; None if there is none."""
+    match = _NAMED.match(text, start)
+    if match is None:
+        return None
+    kind = "password" if match["pin"] is None else "pin"
+    if match["key"]:
+        if _NO_OWNER.search(text, max(0, start - _LONGEST_OWNER), start):
+            return None
+        kinds = {"token": "token", "jeton": "token"} | dict.fromkeys(_BARE_KEYS, "api-key")
+        kind = kinds.get(match["key"].lower(), "secret")
+    group = cast("str", match.lastgroup)
+    value = match[group].rstrip(_TRAILING) if group == "bare" else match[group]
+    if match["key"]:
+        value = value.partition("&")[0]  # of a query: token=...&state=...
+    phrase = _find_phrase(match)
+    if phrase or (value and _is_named_secret(match, value)):
+        return kind, match.start(group), phrase or value
+    return None
 
 
 def _is_named_secret(match: re.Match[str], value: str) -> bool:
@@ -593,12 +710,13 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:
     before = text[max(0, match.start() - _LONGEST_BEFORE) : match.start()]
     if groups["pin"]:
         name = groups["pin"]
-        is_code = name.lower() in {"code", "código"}
-        is_named = name.isupper() or not groups["blank"]
-        if is_code:
-            is_named = bool(_CODE_OWNER.search(before[-_LONGEST_OWNER:] + " " + match[0]))
+        is_owned = _CODE_OWNER.search(before[-_LONGEST_CLAUSE:] + match[0]) is not None
+        is_named = name.isupper() or not groups["blank"] or is_owned or name.startswith("pin")
+        if name.lower() in _CODES_OF_ANYTHING:
+            is_mine = len(value) == _DIGITS_OF_ONE_TIME_CODE and before.lower().endswith(("my ", "your "))
+            is_named = is_owned or is_mine
         fewest = _SHORTEST_PASSWORD - (name[:2].lower() == "cv")
-        return is_named and value.isdecimal() and fewest <= len(value) < _LONGEST_PIN
+        return is_named and value.replace("-", "").isdecimal() and fewest <= len(value) < _LONGEST_PIN
     has_digit = any(it.isdigit() for it in value)
     has_letter = any(it.isalpha() for it in value)
     has_sign = any(not it.isalnum() and it not in "_-.'/ " for it in value)
@@ -624,12 +742,16 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:
     if groups["blank"]:
         # "password hunter2!", without anything between: an option of a command, or a mixture.
         is_mixed = has_digit and has_letter and (has_sign or value.lower() != value)
-        return is_mixed or (has_digit and (is_login or value.count("-") > 1))
+        is_code = value.isdecimal() and "code" in match["password"].lower()
+        is_phrase = "phrase" in match["password"].lower() and value.count("-") > 1
+        return is_mixed or is_code or is_phrase or (has_digit and (is_login or value.count("-") > 1))
     if has_digit or (has_sign and has_letter):
         return True
     if " " in value:
         # A sentence may quote a passphrase. A program has labels and messages there.
         words = value.lower().split()
+        if "phrase" in match["password"].lower() and len(words) > _FEWEST_DIGITS:
+            return True
         return is_in_sentence and not any(
             word in _NO_SECRET or word.endswith(_ENDINGS) for word in words
         )
@@ -677,27 +799,19 @@ def _redact_named(text: str, counts: Counter[str]) -> str:
     pieces: list[str] = []
     done = 0
     for start in _find_all(_lower(text), ANCHORS):
-        if start < done or not (match := _NAMED.match(text, start)):
-            continue
-        kind = "password" if match["pin"] is None else "pin"
-        if match["key"]:
-            if _NO_OWNER.search(text, max(0, start - _LONGEST_OWNER), start):
-                continue
-            kinds = {"token": "token", "jeton": "token"} | dict.fromkeys(_BARE_KEYS, "api-key")
-            kind = kinds.get(match["key"].lower(), "secret")
-        group = cast("str", match.lastgroup)
-        value = match[group].rstrip(_TRAILING) if group == "bare" else match[group]
-        if match["key"]:
-            value = value.partition("&")[0]  # of a query: token=...&state=...
-        if value and _is_named_secret(match, value):
+        found = None if start < done else (_read_named(text, start) or _find_near(text, start))
+        if found:
+            kind, place, value = found
             counts[kind] += 1
-            pieces += [text[done : match.start(group)], f"[redacted:{kind}]"]
-            done = match.start(group) + len(value)
+            pieces += [text[done:place], f"[redacted:{kind}]"]
+            done = place + len(value)
     for match in _REVERSED.finditer(text, done):
         before = text[max(done, match.start() - _LONGEST_REVERSED) : match.start()]
         value = (before.split() or [""])[-1].strip("\"'`()")
         has_digit = any(it.isdigit() for it in value)
         has_sign = any(not it.isalnum() and it not in "_-./:,;[]" for it in value)
+        if value.startswith("[redacted:"):
+            continue
         is_pin = match["pin"] and value.isdigit() and _SHORTEST_PASSWORD <= len(value) < _LONGEST_PIN
         is_mixed = has_digit and (has_sign or value.lower() != value)
         if is_pin or (is_mixed and not match["pin"] and not _is_placeholder(value)):
