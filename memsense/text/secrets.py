@@ -6,6 +6,7 @@ the name of a setting, the user and the host of a URL. `<private>...</private>` 
 The table is our own: detect-secrets, the best-kept library, needs requests and PyYAML, takes a
 quarter of a second to import, and knows code and configuration, but no sentences.
 """
+# ruff: noqa: E501 (tables of expressions)
 
 import re
 from collections import Counter
@@ -249,9 +250,13 @@ _KEYS_IN_TEXT: tuple[Shape, ...] = (
         lambda value: _LINE_RUN.search(value) is not None,
     ),
     # jedisct1.github.io/minisign; the appendix C of PuTTY's manual, "PPK file format"
-    _shape("private-key", "secret key\n", r"secret key\n(?P<value>RWR[A-Za-z0-9+/]{100,250}={0,2})"),
     _shape(
-        "private-key", "Private-Lines:", r"Private-Lines: \d+\s+(?P<value>(?:[A-Za-z0-9+/=]{20,}\s?)+)"
+        "private-key", "secret key\n", r"secret key\n(?P<value>RWR[A-Za-z0-9+/]{100,250}={0,2})"
+    ),
+    _shape(
+        "private-key",
+        "Private-Lines:",
+        r"Private-Lines: \d+\s+(?P<value>(?:[A-Za-z0-9+/=]{20,}\s?)+)",
     ),
     _shape(
         "slack-webhook",
@@ -287,9 +292,7 @@ _KEYS_IN_TEXT: tuple[Shape, ...] = (
         lambda it: it.lower() != it and not _is_placeholder(it),
     ),
     # core.telegram.org/bots/api#authorizing-your-bot
-    _shape(
-        "telegram-token", ":AA", _START + r"(?:bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{33}" + _END
-    ),
+    _shape("telegram-token", ":AA", _START + r"(?:bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{33}" + _END),
     # discord.com/developers/docs/reference#authentication; the first part is the bot's number
     _shape(
         "discord-token",
@@ -394,7 +397,7 @@ _COOKIE = Shape(
     re.compile(
         r"(?:(?i:cookies?[\"']?(?:[:=]|\s)\s?[\"']?)|;\s?)[\w.-]{1,60}=(?P<value>[^\s;\"'&,\[]{8,4000})"
     ),
-    lambda value: _is_random(value),
+    _is_random,
 )
 _CODES = Shape(
     "recovery-codes",
@@ -470,6 +473,7 @@ def _is_strong(value: str) -> bool:
         and not _is_placeholder(value)
         and not _CODE.fullmatch(value)
     )
+
 
 # Passwords and keys after their name -------------------------------------------------------------
 
@@ -657,9 +661,10 @@ def _find_near(text: str, start: int) -> tuple[str, int, str] | None:
         after = _AFTER_CLAUSE.match(text, name.end(), end)
         value = after["value"].rstrip(_TRAILING) if after else ""
         is_mixed = any(it.isdigit() for it in value) and any(it.isalpha() for it in value)
-        if after and is_mixed and len(value) >= _SHORTEST_WEAK and not _is_placeholder(value):
-            if not _CODE.fullmatch(value) and not _KNOWN_WITH_DIGITS.fullmatch(value):
-                return "password", after.start("value"), value
+        is_code = _CODE.fullmatch(value) or _KNOWN_WITH_DIGITS.fullmatch(value)
+        is_long = is_mixed and len(value) >= _SHORTEST_WEAK
+        if after and is_long and not is_code and not _is_placeholder(value):
+            return "password", after.start("value"), value
         for match in _STRONG.finditer(text, name.end(), end):
             value = match[0].rstrip(_TRAILING)
             if _is_strong(value):
@@ -696,7 +701,7 @@ def _read_named(text: str, start: int) -> tuple[str, int, str] | None:
     return None
 
 
-def _is_named_secret(match: re.Match[str], value: str) -> bool:
+def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911 (one rule a line)
     """Return whether the value after a password's or a key's name is a secret."""
     text, groups = match.string, match.groupdict()
     is_bare, is_in_sentence = groups["bare"] is not None, groups["verb"] is not None
@@ -713,10 +718,14 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:
         is_owned = _CODE_OWNER.search(before[-_LONGEST_CLAUSE:] + match[0]) is not None
         is_named = name.isupper() or not groups["blank"] or is_owned or name.startswith("pin")
         if name.lower() in _CODES_OF_ANYTHING:
-            is_mine = len(value) == _DIGITS_OF_ONE_TIME_CODE and before.lower().endswith(("my ", "your "))
+            is_mine = len(value) == _DIGITS_OF_ONE_TIME_CODE and before.lower().endswith(
+                ("my ", "your ")
+            )
             is_named = is_owned or is_mine
         fewest = _SHORTEST_PASSWORD - (name[:2].lower() == "cv")
-        return is_named and value.replace("-", "").isdecimal() and fewest <= len(value) < _LONGEST_PIN
+        return (
+            is_named and value.replace("-", "").isdecimal() and fewest <= len(value) < _LONGEST_PIN
+        )
     has_digit = any(it.isdigit() for it in value)
     has_letter = any(it.isalpha() for it in value)
     has_sign = any(not it.isalnum() and it not in "_-.'/ " for it in value)
@@ -744,7 +753,9 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:
         is_mixed = has_digit and has_letter and (has_sign or value.lower() != value)
         is_code = value.isdecimal() and "code" in match["password"].lower()
         is_phrase = "phrase" in match["password"].lower() and value.count("-") > 1
-        return is_mixed or is_code or is_phrase or (has_digit and (is_login or value.count("-") > 1))
+        return (
+            is_mixed or is_code or is_phrase or (has_digit and (is_login or value.count("-") > 1))
+        )
     if has_digit or (has_sign and has_letter):
         return True
     if " " in value:
@@ -812,7 +823,9 @@ def _redact_named(text: str, counts: Counter[str]) -> str:
         has_sign = any(not it.isalnum() and it not in "_-./:,;[]" for it in value)
         if value.startswith("[redacted:"):
             continue
-        is_pin = match["pin"] and value.isdigit() and _SHORTEST_PASSWORD <= len(value) < _LONGEST_PIN
+        is_pin = (
+            match["pin"] and value.isdigit() and _SHORTEST_PASSWORD <= len(value) < _LONGEST_PIN
+        )
         is_mixed = has_digit and (has_sign or value.lower() != value)
         if is_pin or (is_mixed and not match["pin"] and not _is_placeholder(value)):
             kind = "pin" if is_pin else "password"
