@@ -339,7 +339,7 @@ _URL_PASSWORD = Shape(
     # people don't escape those in their passwords.
     "url-password",
     ("://",),
-    re.compile(r"://[^\s:/@?#\"'<>`]{0,100}:(?P<value>[^\s/\"'<>`]{1,200})@(?=[A-Za-z0-9\[$<{])"),
+    re.compile(r"://[^\s:/@?#\"'<>`\[]{0,100}:(?P<value>[^\s/\"'<>`]{1,200})@(?=[A-Za-z0-9\[$<{])"),
     _is_url_password,
 )
 _CARD = Shape(
