@@ -106,11 +106,11 @@ def read_session(
         redacts=context.redacts(logs=False, choice=redact),
         annotations=annotations,
     )
-    kept = 0
+    remaining = 0
     if redact is None and not drafter.redacts:
-        kept = sum(find_secrets(message.text)[1].total() for message in conversation.messages)
+        remaining = sum(find_secrets(message.text)[1].total() for message in conversation.messages)
     is_named = session_id is not None
-    return SessionInput(conversation, drafter, user_id, is_named=is_named, kept_secrets=kept)
+    return SessionInput(conversation, drafter, user_id, is_named=is_named, kept_secrets=remaining)
 
 
 def read_sessions(
@@ -297,11 +297,13 @@ class Writes:
             added.redacted = dict(draft.redacted)
             if added.redacted:
                 added.notes.append(summary(added.redacted))
-            if kept := session.kept_secrets:
-                words = ("secret", "it is", "it") if kept == 1 else ("secrets", "they are", "them")
-                noun, remains, they = words
+            if remaining := session.kept_secrets:
+                words = (
+                    ("secret", "it is", "it") if remaining == 1 else ("secrets", "they are", "them")
+                )
+                noun, state, them = words
                 added.notes.append(
-                    f"{kept} {noun} stored as {remains}: redact=True replaces {they}"
+                    f"{remaining} {noun} stored as {state}: redact=True replaces {them}"
                 )
         return results
 

@@ -427,7 +427,7 @@ _TOTP = Shape(
     begins_with_trigger=True,
 )
 _SEED = Shape(
-    # BIP-39: 12 to 24 words of 3 to 8 letters, none of which is an article or a pronoun.
+    # BIP-39: 12 to 24 words of 3 to 8 letters, without articles and pronouns.
     "seed-phrase",
     ("seed", "mnemonic", "recovery phrase", "secret phrase", "backup phrase", "wallet"),
     re.compile(
@@ -648,7 +648,7 @@ def _find_phrase(match: re.Match[str]) -> str:
 
 
 def _find_near(text: str, start: int) -> tuple[str, int, str] | None:
-    """Return a password with signs, or a PIN, that stands further behind its name.
+    """Return a password with signs, or a PIN, that is further behind its name.
 
     Returns kind, place and value; None if there is none.
     """
@@ -810,9 +810,9 @@ def _redact_named(text: str, counts: Counter[str]) -> str:
     pieces: list[str] = []
     done = 0
     for start in _find_all(_lower(text), ANCHORS):
-        found = None if start < done else (_read_named(text, start) or _find_near(text, start))
-        if found:
-            kind, place, value = found
+        secret = None if start < done else (_read_named(text, start) or _find_near(text, start))
+        if secret:
+            kind, place, value = secret
             counts[kind] += 1
             pieces += [text[done:place], f"[redacted:{kind}]"]
             done = place + len(value)
@@ -874,13 +874,13 @@ def redact(text: str) -> tuple[str, Counter[str]]:
         if _MAYBE_KEY.search(long_words):
             for shapes, words_or_text in ((_PREFIXED, long_words), (_KEYS_IN_TEXT, text)):
                 for shape in shapes:
-                    if any(it in words_or_text for it in shape.triggers):
+                    if any(map(words_or_text.__contains__, shape.triggers)):
                         text = replace_in(text, shape)
     lowered = text.lower()
     for shape in ANY_LENGTH:
-        if any(it in lowered for it in shape.triggers):
+        if any(map(lowered.__contains__, shape.triggers)):
             text = replace_in(text, shape)
-    if any(it in lowered for it in ANCHORS):
+    if any(map(lowered.__contains__, ANCHORS)):
         text = _redact_named(text, counts)
     return text, counts
 
