@@ -16,6 +16,7 @@ from memsense.ingest.head import Head
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import AnyRecord, Broken, Record, scan_json
 from memsense.ingest.options import DateOrder, ReadOptions
+from memsense.ingest.pairing import name_part
 from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
@@ -265,6 +266,8 @@ class ConversationBuilder:
                 return
         projects = (message.project for message in self.messages if message.project)
         project = project_of(folder) if folder else None
+        log = self.reading.source.session_id
+        is_of_log = session_id == log or session_id.startswith((f"{log}/", f"{log}:", f"{log}#"))
         report, clean = self.reading.report, self.reading.clean
         report.conversations += 1
         report.messages_kept += len(self.messages)
@@ -275,6 +278,7 @@ class ConversationBuilder:
             messages=tuple(self.messages),
             format=self.reading.format,
             source=sanitise(self.reading.source.label)[0],
+            log=log if is_of_log else "",
             title=clean(title) if title else None,
             started_at=started_at or self.messages[0].at,
             participants=tuple(clean(name) for name in participants) or self.speakers(),
@@ -300,10 +304,7 @@ class ConversationBuilder:
         names = tuple(participants) or self.speakers()
         counts: dict[str, int] = {}
         for part in split_at_gaps(self.messages, gap):
-            # The id ends in the time of the part's first message, not in its number: it stays the
-            # same when the chat is exported again and has grown.
-            at = part[0].at
-            part_id = f"{session_id}/{at:%Y-%m-%dT%H:%M}" if at else session_id
+            part_id = name_part(session_id, part[0].at)
             counts[part_id] = counts.get(part_id, 0) + 1
             if counts[part_id] > 1:
                 part_id = f"{part_id}#{counts[part_id]}"

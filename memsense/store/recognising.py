@@ -1,0 +1,124 @@
+"""Recognition of logs that are stored already, before anything of them is written."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+
+from memsense.db.connection import Connection
+from memsense.db.rows import fetch_all
+from memsense.draft.alignment import Alignment, LedgerRow, align, text_of
+from memsense.draft.continuing import Continuation, Log, continue_log
+from memsense.draft.drafting import Paired
+from memsense.ingest.pairing import place_in_log
+from memsense.store.scopes import Namespace, Scope, find_scope
+
+CANDIDATES = 5
+"""Stored logs that a log is compared with, those with most of its texts first."""
+
+TELLING = 20
+"""Characters of a text that is looked for whoever said it, and whenever."""
+
+
+def recognise(
+    connection: Connection,
+    namespace: Namespace,
+    log: Log,
+    taken: Collection[str],
+) -> tuple[Sequence[Paired], Continuation | None]:
+    """Return what is new of a log's parts, in the stored sessions that they continue.
+
+    The parts come back unchanged if all messages are known by their own keys, or nothing of the log
+    is stored. `taken` are the names of stored logs that another log of this file continues.
+    """
+    parts = log.parts
+    memory = find_scope(connection, namespace.tenant_id, namespace.name, parts[0].user_id)
+    if memory is None or not log.messages:
+        return parts, None
+    scope = Scope(tenant_id=namespace.tenant_id, scope_id=memory.scope_id)
+    ledger = _Ledger(connection, scope, parts[0].conversation.format)
+    own_ids = [part.conversation.session_id for part in parts]
+    own_rows = ledger.read(own_ids)
+    known = log.count_known(own_rows)
+    if known == len(log.messages):
+        return parts, None
+    # Its own name first, and the names by which it was recognised before; then what has its texts.
+    aliases = ledger.find_aliases(own_ids)
+    files = parts[0].conversation.log
+
+    def candidates() -> Sequence[list[str]]:
+        groups: dict[str, list[str]] = defaultdict(list)
+        hits: Counter[str] = Counter()
+        for session_id, count in [*((it, 0) for it in aliases), *ledger.search(log.keys, log)]:
+            name = place_in_log(session_id)[0]
+            # Sessions of one file are several conversations, however alike they are.
+            is_sibling = files and name.startswith((f"{files}/", f"{files}:", f"{files}#"))
+            if name not in taken and not (is_sibling and name != log.name):
+                groups[name].append(session_id)
+                hits[name] += count
+        return [groups[name] for name, _ in hits.most_common(CANDIDATES)]
+
+    for sessions in [own_ids] if known else candidates():
+        found = ledger.align(log, sessions)
+        if found is not None and found[0].matched > known:
+            alignment, rows = found
+            values = {**scope.key, "session_ids": sorted({row.session_id for row in rows})}
+            kinds = fetch_all(connection, "find_session_kinds", values)
+            wholes = [session_id for session_id, has_turns, _ in kinds if not has_turns]
+            continued, continuation = continue_log(log, alignment, rows, wholes)
+            return continued, None if continuation.session_id == log.name else continuation
+    return parts, None
+
+
+class _Ledger:
+    """The ledger of a memory, for one format."""
+
+    def __init__(self, connection: Connection, scope: Scope, log_format: str) -> None:
+        self._connection = connection
+        self._key = {**scope.key, "format": log_format}
+
+    def read(self, session_ids: Sequence[str]) -> list[LedgerRow]:
+        """Return the messages of sessions that have a content key."""
+        values = {**self._key, "session_ids": list(session_ids)}
+        rows = fetch_all(self._connection, "fetch_ledgers", values)
+        return [
+            LedgerRow(
+                session_id=session_id,
+                message_key=message_key,
+                content_hash=content_hash,
+                ordinal=ordinal,
+                content_key=bytes(content_key or b""),
+            )
+            for session_id, message_key, content_hash, ordinal, content_key in rows
+        ]
+
+    def find_aliases(self, aliases: Sequence[str]) -> list[str]:
+        """Return the sessions that were recognised under other names."""
+        values = {**self._key, "aliases": list(aliases)}
+        return [session_id for (session_id,) in fetch_all(self._connection, "find_aliases", values)]
+
+    def search(self, keys: Sequence[bytes], log: Log) -> list[tuple[str, int]]:
+        """Return the sessions that have messages of a log, and how many of them."""
+        ranges = {(key, key) for key in keys}
+        if not log.is_copy:
+            ranges |= {
+                (text_of(key) + bytes(8), text_of(key) + b"\xff" * 8)
+                for key, size in zip(log.keys, log.sizes, strict=True)
+                if size >= TELLING
+            }
+        lows, highs = zip(*sorted(ranges), strict=True)
+        values = {**self._key, "lows": list(lows), "highs": list(highs)}
+        return fetch_all(self._connection, "find_by_content", values)
+
+    def align(
+        self, log: Log, session_ids: Sequence[str]
+    ) -> tuple[Alignment, list[LedgerRow]] | None:
+        """Return the alignment of a log with sessions of one stored log, and their rows."""
+        rows = [row for row in self.read(session_ids) if row.content_key]
+        alignment = align(rows, log.keys, log.sizes, is_copy=log.is_copy)
+        if alignment is None or alignment.keys == log.keys:
+            return alignment and (alignment, rows)
+        # In the other's spelling, short parts of it are found as well.
+        name = place_in_log(session_ids[0])[0]
+        more = {it for it, _ in self.search(alignment.keys, log) if place_in_log(it)[0] == name}
+        rows = [row for row in self.read(sorted({*session_ids, *more})) if row.content_key]
+        alignment = align(rows, log.keys, log.sizes, is_copy=log.is_copy)
+        return alignment and (alignment, rows)
