@@ -64,20 +64,20 @@ class Log:
         """The name that all parts begin with."""
         return place_in_log(self.parts[0].conversation.session_id)[0]
 
-    def count_known(self, rows: Sequence[LedgerRow]) -> int:
-        """Return how many messages the rows have by their own keys."""
-        known = {(row.session_id, row.message_key) for row in rows}
-        return sum(
-            (part.conversation.session_id, part.keys[id(message)]) in known
+    def find_known(self, rows: Sequence[LedgerRow]) -> list[LedgerRow | None]:
+        """Return the row of each message that has its own key, or None."""
+        known = {(row.session_id, row.message_key): row for row in rows}
+        return [
+            known.get((part.conversation.session_id, part.keys[id(message)]))
             for part in self.parts
             for message in part.messages
-        )
+        ]
 
 
 def continue_log(
-    log: Log, alignment: Alignment, rows: Sequence[LedgerRow], wholes: Collection[str]
-) -> tuple[list[Paired], Continuation]:
-    """Return what is new of a log, in the sessions where it belongs, and the report.
+    log: Log, alignment: Alignment, rows: Sequence[LedgerRow], name: str, wholes: Collection[str]
+) -> list[Paired]:
+    """Return what is new of a log, in the sessions where it belongs.
 
     What follows the last message of a session is appended to it. What precedes the first, or is
     new between two, becomes a session of its own next to it, since places of exchanges never
@@ -88,6 +88,7 @@ def continue_log(
         log: The log.
         alignment: Which of its messages are stored.
         rows: The ledger of the stored log.
+        name: The name of the stored log.
         wholes: Sessions whose exchanges are not stored one by one, and so can't be replaced.
     """
     stored, edited, keys = dict[int, LedgerRow](), set[int](), dict[int, bytes]()
@@ -102,7 +103,6 @@ def continue_log(
     for row in rows:
         last[row.session_id] = max(row.ordinal, last.get(row.session_id, 0))
     counts = Counter(row.content_key for row in rows)
-    name = place_in_log(next(iter(stored.values())).session_id)[0]
     continued: list[Paired] = []
     for part in log.parts:
         known = [stored[id(message)] for message in part.messages if id(message) in stored]
@@ -175,9 +175,4 @@ def continue_log(
                     alias=own if is_home and own != home else "",
                 )
             )
-    return continued, Continuation(
-        source=log.parts[0].conversation.source,
-        session_id=name,
-        matched=alignment.matched,
-        messages=len(rows),
-    )
+    return continued

@@ -297,6 +297,7 @@ def _draft_sources(
                         yield None
                     unstored |= keys
                     parts, continuation = job.recognise(log, taken)
+                    taken.add(log.name)
                     if continuation is not None:
                         taken.add(continuation.session_id)
                         report.continued.append(continuation)

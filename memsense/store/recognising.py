@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all
@@ -27,7 +28,8 @@ def recognise(
     """Return what is new of a log's parts, in the stored sessions that they continue.
 
     The parts come back unchanged if all messages are known by their own keys, or nothing of the log
-    is stored. `taken` are the names of stored logs that another log of this file continues.
+    is stored. `taken` are the names of the logs that this file holds already: its conversations are
+    several, however alike they are.
     """
     parts = log.parts
     memory = find_scope(connection, namespace.tenant_id, namespace.name, parts[0].user_id)
@@ -37,34 +39,50 @@ def recognise(
     ledger = _Ledger(connection, scope, parts[0].conversation.format)
     own_ids = [part.conversation.session_id for part in parts]
     own_rows = ledger.read(own_ids)
-    known = log.count_known(own_rows)
-    if known == len(log.messages):
+    known = log.find_known(own_rows)
+    if all(known):
         return parts, None
     # Its own name first, and the names by which it was recognised before; then what has its texts.
     aliases = ledger.find_aliases(own_ids)
-    files = parts[0].conversation.log
 
     def candidates() -> Sequence[list[str]]:
         groups: dict[str, list[str]] = defaultdict(list)
         hits: Counter[str] = Counter()
         for session_id, count in [*((it, 0) for it in aliases), *ledger.search(log.keys, log)]:
             name = place_in_log(session_id)[0]
-            # Sessions of one file are several conversations, however alike they are.
-            is_sibling = files and name.startswith((f"{files}/", f"{files}:", f"{files}#"))
-            if name not in taken and not (is_sibling and name != log.name):
+            if name not in taken:
                 groups[name].append(session_id)
                 hits[name] += count
         return [groups[name] for name, _ in hits.most_common(CANDIDATES)]
 
-    for sessions in [own_ids] if known else candidates():
-        found = ledger.align(log, sessions)
-        if found is not None and found[0].matched > known:
-            alignment, rows = found
-            values = {**scope.key, "session_ids": sorted({row.session_id for row in rows})}
-            kinds = fetch_all(connection, "find_session_kinds", values)
-            wholes = [session_id for session_id, has_turns, _ in kinds if not has_turns]
-            continued, continuation = continue_log(log, alignment, rows, wholes)
-            return continued, None if continuation.session_id == log.name else continuation
+    # What has a name by itself is no other log; what is known goes on in itself, but for copies.
+    groups = [own_ids] if any(known) else []
+    if log.is_copy or (parts[0].conversation.log and not groups):
+        groups = candidates()
+    for session_ids in groups:
+        found = ledger.align(log, session_ids)
+        if found is None:
+            continue
+        alignment, rows = found
+        if not any(row and not own for row, own in zip(alignment.rows, known, strict=True)):
+            continue
+        filled = [row or own for row, own in zip(alignment.rows, known, strict=True)]
+        name = place_in_log(session_ids[0])[0]
+        continuation = Continuation(
+            source=parts[0].conversation.source,
+            session_id=name,
+            matched=alignment.matched,
+            messages=len(rows),
+        )
+        rows = list({(row.session_id, row.message_key): row for row in (*rows, *own_rows)}.values())
+        kinds = fetch_all(
+            connection,
+            "find_session_kinds",
+            {**scope.key, "session_ids": sorted({row.session_id for row in rows})},
+        )
+        wholes = [session_id for session_id, has_turns, _ in kinds if not has_turns]
+        continued = continue_log(log, replace(alignment, rows=filled), rows, name, wholes)
+        return continued, None if name == log.name else continuation
     return parts, None
 
 
