@@ -249,7 +249,10 @@ def _find_runs(matches: Sequence[int | None], places: Sequence[int]) -> list[lis
 def _share(matches: Sequence[int | None], stored: int) -> float:
     """Return the share of equal messages where both logs overlap."""
     both = [(i, match) for i, match in enumerate(matches) if match is not None]
-    (first, old_first), (last, old_last) = both[0], both[-1]
+    first, last = both[0][0], both[-1][0]
+    # Messages that share a place may be in any order.
+    old = [match for _, match in both]
+    old_first, old_last = min(old), max(old)
     before, after = min(first, old_first), min(len(matches) - last, stored - old_last) - 1
     span = min(last - first, old_last - old_first) + 1
     return len(both) / max(1, before + span + after)

@@ -77,36 +77,29 @@ def rewritten(lines: Sequence[Line], position: int, text: str) -> list[Line]:
     return [*lines[:position], (at, name, text), *lines[position + 1 :]]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        pytest.param(slice(None), lambda it: it, id="renamed"),
-        pytest.param(slice(20), lambda it: it, id="grown"),
-        pytest.param(slice(None), lambda it: it[5:], id="window begins later"),
-        pytest.param(slice(5, None), lambda it: it, id="window begins earlier"),
-        pytest.param(slice(20), lambda it: it[8:], id="window moved"),
-        pytest.param(slice(20), lambda it: shifted(it, hours=1), id="one zone apart"),
-        pytest.param(slice(20), lambda it: shifted(it, hours=-9, minutes=-30), id="far zone"),
-        pytest.param(slice(20), lambda it: renamed(it, Marta="Marta Vogel"), id="contact renamed"),
-        pytest.param(
-            slice(20),
-            lambda it: shifted(renamed(it, Marta="Ich", Nils="Nils Berg"), hours=1),
-            id="two phones",
-        ),
-        pytest.param(
-            slice(20), lambda it: [*shifted(it[:15], hours=1), *shifted(it[15:], hours=2)],
-            id="summer time begins",
-        ),
-    ],
-)  # fmt: skip
+EXPORTS: dict[str, tuple[slice, Callable[[list[Line]], list[Line]]]] = {
+    "renamed": (slice(None), lambda it: it),
+    "grown": (slice(20), lambda it: it),
+    "window begins later": (slice(None), lambda it: it[5:]),
+    "window begins earlier": (slice(5, None), lambda it: it),
+    "window moved": (slice(20), lambda it: it[8:]),
+    "one zone apart": (slice(20), lambda it: shifted(it, hours=1)),
+    "far zone": (slice(20), lambda it: shifted(it, hours=-9, minutes=-30)),
+    "summer time": (slice(20), lambda it: shifted(it[:15], hours=1) + shifted(it[15:], hours=2)),
+    "contact renamed": (slice(20), lambda it: renamed(it, Marta="Marta Vogel")),
+    "two phones": (
+        slice(20),
+        lambda it: shifted(renamed(it, Marta="Ich", Nils="Nils Berg"), hours=1),
+    ),
+}
+"""The lines of a chat that the first export has, and what the second one makes of all."""
+
+
+@pytest.mark.parametrize("case", EXPORTS)
 def test_another_export_of_a_chat_stores_no_message_twice_and_loses_none(
-    memory: MemSense,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    first: slice,
-    second: Callable[[list[Line]], list[Line]],
+    memory: MemSense, tmp_path: Path, case: str
 ) -> None:
-    user, lines = request.node.name, chat()
+    user, lines, (first, second) = case, chat(), EXPORTS[case]
     exported = second(lines)
     read(memory, write(tmp_path / "WhatsApp Chat with Marta.txt", lines[first]), user)
     path = tmp_path / "again" / "WhatsApp Chat with Marta (1).txt"
@@ -115,7 +108,7 @@ def test_another_export_of_a_chat_stores_no_message_twice_and_loses_none(
     assert sorted(stored(memory, user)) == sorted(text for _, _, text in lines)
     name = f"{tmp_path.name}/WhatsApp Chat with Marta"
     assert [each.session_id for each in report.continued] == [name]
-    if "zone" not in user and "phones" not in user and "summer" not in user:
+    if all(at in {line[0] for line in lines} for at, *_ in exported):
         assert stored(memory, user) == [text for _, _, text in lines]
     sessions = memory.sessions(user_id=user)
     assert all(it.session_id.startswith(f"{name}/") for it in sessions)
@@ -339,6 +332,35 @@ def test_a_session_that_was_written_again_under_new_ids_is_not_stored_twice(
     assert stored(memory, "fork") == texts
     assert [each.session_id for each in report.continued] == ["a"]
     assert read(memory, fork, "fork").stored == 0
+
+
+def test_an_agent_that_writes_its_history_again_in_one_file_is_read_once(
+    memory: MemSense, tmp_path: Path
+) -> None:
+    texts = [f"Step {n}." for n in range(8)]
+    again = coded(texts[:4], session="e", mark="t")
+    again += coded(["Or another step?", "Yes."], session="e", mark="t", first=4)
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join([*coded(texts, session="e", mark="s"), *again]))
+    report = read(memory, path, "again")
+    # The chain that goes on last is the current one, from the rows that both have.
+    assert stored(memory, "again") == [*texts[:4], "Or another step?", "Yes."]
+    assert report.read.skip_counts == {
+        "copy of a row under another id": 4,
+        "abandoned branch": 4,
+    }
+
+
+def test_ids_that_stand_for_several_texts_are_no_ids(memory: MemSense, tmp_path: Path) -> None:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[n % 2], "id": roles[n % 2], "content": f"{n}?"} for n in range(8)]
+    path = tmp_path / "relayed.json"
+    path.write_text(json.dumps(messages))
+    report = read(memory, path, "relayed")
+    assert stored(memory, "relayed") == [f"{n}?" for n in range(8)]
+    assert any("ids of messages stand for several texts" in it for it in report.read.warnings)
+    assert report.read.skip_counts == {}
+    assert read(memory, path, "relayed").stored == 0
 
 
 def test_the_samples_of_a_second_export_and_of_a_relay(memory: MemSense) -> None:
