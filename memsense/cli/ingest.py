@@ -205,7 +205,7 @@ def ingest(
         if find or watch:
             raise typer.BadParameter("--preview needs PATHS, and excludes --find and --watch")
         # Reading needs no database; what the logs continue is known where there is one.
-        continued = [] if STDIN in paths else _find_continued(target_of(ctx), paths, arguments)
+        continued = _find_continued(target_of(ctx), paths, arguments)
         show_preview(paths, options, continued, output=output)
         return
     if audit:
@@ -252,7 +252,8 @@ def ingest(
 def _find_continued(
     target: Target, paths: Sequence[str], arguments: dict[str, Any]
 ) -> Sequence[Continuation]:
-    if not target.settings().database_url and target.embedded_server().status().version is None:
+    has_memory = target.settings().database_url or target.embedded_server().status().version
+    if STDIN in paths or not has_memory:
         return []
     try:
         with target.open() as memory:

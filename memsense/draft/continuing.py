@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from memsense.draft.alignment import Alignment, LedgerRow
 from memsense.draft.drafting import Paired
-from memsense.ingest.pairing import place_in_log
+from memsense.ingest.pairing import message_hash, place_in_log
 from memsense.types import Exchange, Message
 
 
@@ -92,10 +92,16 @@ def continue_log(
         wholes: Sessions whose exchanges are not stored one by one, and so can't be replaced.
     """
     stored, edited, keys = dict[int, LedgerRow](), set[int](), dict[int, bytes]()
+    redacted = {key for part in log.parts for key in part.redacted}
+    changed = set[int]()
     for i, message in enumerate(log.messages):
         keys[id(message)] = alignment.keys[i]
         if row := alignment.rows[i] or alignment.edited.get(i):
             stored[id(message)] = row
+            # What was stored with its secrets is stored anew without them.
+            is_bare = id(message) in redacted and message_hash(message) != row.content_hash
+            if i in alignment.edited or (is_bare and alignment.keys[i] == log.keys[i]):
+                changed.add(id(message))
         if i in alignment.edited:
             edited.add(id(message))
     lengths: Counter[tuple[str, int]] = Counter((row.session_id, row.ordinal) for row in rows)
@@ -115,7 +121,7 @@ def continue_log(
         for exchange in part.exchanges:
             messages = (*exchange.user, *exchange.assistant)
             old = [stored[id(message)] for message in messages if id(message) in stored]
-            if len(old) == len(messages) and edited.isdisjoint(map(id, messages)):
+            if len(old) == len(messages) and changed.isdisjoint(map(id, messages)):
                 recognised += 1
                 before = old[-1]
                 continue
@@ -160,7 +166,7 @@ def continue_log(
                 key = keys[id(message)]
                 counts[key] += 1
                 new_keys[id(message)] = f"{key.hex()}#{counts[key]}"
-        hashes = {key: row.content_hash for key, row in stored.items() if key not in edited}
+        hashes = {key: row.content_hash for key, row in stored.items() if key not in changed}
         for session_id, exchanges in sessions.items():
             is_home = session_id == home
             continued.append(

@@ -221,11 +221,15 @@ def test_new_session_stores_a_log_under_its_own_name(memory: MemSense, tmp_path:
 def test_a_log_is_recognised_under_another_setting_for_secrets(
     memory: MemSense, tmp_path: Path
 ) -> None:
-    lines = rewritten(chat(1), 2, "The key is AKIAIOSFODNN7EXAMPLE, keep it.")
-    for number, redact in enumerate([True, False, True]):
+    secret = "AKIA" + "".join(random.Random(5).choices("ABCDEFGHIJKLMNOP234567", k=16))
+    lines = rewritten(chat(1), 2, f"The key is {secret}, keep it.")
+    for number, redact in enumerate([False, False, True, False]):
         path = write(tmp_path / f"{number}.txt", lines)
         report = memory.ingest(path, user_id="secret", redact=redact)
         assert report.stored == (report.exchanges if number == 0 else 0)
+        # With secrets stored, a read that replaces them takes them out; none puts them back.
+        assert report.replaced == (number == 2)
+        assert (secret in "".join(stored(memory, "secret"))) == (number < 2)
 
 
 def test_a_dry_run_says_what_a_log_continues(memory: MemSense, tmp_path: Path) -> None:
