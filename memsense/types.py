@@ -119,12 +119,14 @@ class Conversation:
 
     `session_id` is the log's own id if it has one. `source` is the path of the log, with the member
     of an archive; `format` is the reader's name. `project` is that of the messages that name none.
+    `log` is the name of the log's file if `session_id` is made of it, else empty.
     """
 
     session_id: str
     messages: Sequence[Message]
     format: str
     source: str
+    log: str = ""
     title: str | None = None
     started_at: datetime | None = None
     participants: Sequence[str] = ()
@@ -235,13 +237,15 @@ class ExchangeDraft:
     `messages` maps each message's key to the hash of its content; empty if the caller uses
     no ledger; equal content within ten minutes of event time then counts once. A draft that
     `completes` a stored exchange replaces it. `has_expiry` is true if the caller set when the
-    exchange expires, or that it never does; a `lifetime` begins when it is stored. `redacted`
-    counts by kind what its texts lack: secrets, and passages in `<private>`. `follows_gap` is that
-    of the exchange.
+    exchange expires, or that it never does; a `lifetime` begins when it is stored. `content_keys`
+    has a key of each message's content, by which another export of the log is recognised.
+    `redacted` counts by kind what its texts lack: secrets, and passages in `<private>`.
+    `follows_gap` is that of the exchange.
     """
 
     chunks: Sequence[ChunkDraft]
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
+    content_keys: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     completes: Completion | None = None
     has_expiry: bool = False
     lifetime: timedelta | None = None
@@ -254,11 +258,15 @@ class SessionDraft:
     """The exchanges that one call or one conversation adds to one session.
 
     `left_out` counts the private passages and secrets of exchanges without any other text.
+    `recognised` is the number of exchanges that are stored already and so not in the draft, `alias`
+    another name that a log gives to the session.
     """
 
     user_id: str
     session_id: str
     exchanges: Sequence[ExchangeDraft]
+    recognised: int = 0
+    alias: str = ""
     mode: IngestMode = "turn"
     format: str = ""
     speakers: Sequence[str] = ()

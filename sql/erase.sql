@@ -233,6 +233,10 @@ WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s
 DELETE FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
 
+-- name: delete_aliases_of_session
+DELETE FROM memsense.session_aliases
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND %(session_id)s IN (session_id, alias);
+
 -- name: delete_ledger_of_exchanges
 -- The ledger entries of some exchanges, of every format, so that they are stored when they come again.
 DELETE FROM memsense.ingested_messages
@@ -293,7 +297,10 @@ SELECT 'ingested_messages', count(*) FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
 UNION ALL
 SELECT 'stale_sessions', count(*) FROM memsense.stale_sessions
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+UNION ALL
+SELECT 'session_aliases', count(*) FROM memsense.session_aliases
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND %(session_id)s IN (session_id, alias);
 
 -- name: count_traces_left
 SELECT count(*)

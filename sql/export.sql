@@ -79,7 +79,8 @@ LEFT JOIN (
 ) AS decided ON decided.chunk_id = c.chunk_id
 LEFT JOIN (
     SELECT m.session_id, m.ordinal,
-        jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal)
+        jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal,
+            'content_key', encode(m.content_key, 'hex'))
                   ORDER BY m.format, m.message_key) AS ledger
     FROM memsense.ingested_messages AS m
     WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.format <> %(format)s
@@ -87,7 +88,8 @@ LEFT JOIN (
 ) AS own ON own.session_id = c.session_id AND own.ordinal = c.ordinal AND c.granularity = 'turn'
 LEFT JOIN LATERAL (
     SELECT CASE WHEN c.granularity = 'turn' THEN own.ledger ELSE (
-        SELECT jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal)
+        SELECT jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal,
+            'content_key', encode(m.content_key, 'hex'))
                          ORDER BY m.format, m.message_key)
         FROM memsense.ingested_messages AS m
         WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.format <> %(format)s
@@ -154,10 +156,13 @@ WHERE supersessions.state = 'found';
 
 -- name: insert_ledger
 -- Ledger entries of the exporting database; entries that exist here already stay as they are.
-INSERT INTO memsense.ingested_messages (tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal)
+INSERT INTO memsense.ingested_messages (
+    tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal, content_key)
 SELECT DISTINCT ON (format, message_key)
-    %(tenant_id)s, %(scope_id)s, %(session_id)s, format, message_key, content_hash, ordinal
-FROM unnest(%(formats)s::text[], %(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::integer[])
-    AS message (format, message_key, content_hash, ordinal)
+    %(tenant_id)s, %(scope_id)s, %(session_id)s, format, message_key, content_hash, ordinal, decode(content_key, 'hex')
+FROM unnest(
+        %(formats)s::text[], %(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::integer[],
+        %(content_keys)s::text[])
+    AS message (format, message_key, content_hash, ordinal, content_key)
 ORDER BY format, message_key, ordinal
 ON CONFLICT (tenant_id, scope_id, session_id, format, message_key) DO NOTHING;

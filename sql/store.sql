@@ -130,18 +130,62 @@ SET speakers = ARRAY(SELECT DISTINCT speaker FROM unnest(speakers || %(speakers)
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND NOT speakers @> %(speakers)s::text[];
 
 -- name: fetch_ledger
-SELECT message_key, content_hash, ordinal
+SELECT message_key, content_hash, ordinal, content_key IS NULL AS lacks_key
 FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
   AND session_id = %(session_id)s AND format = %(format)s;
 
+-- name: fetch_ledgers
+SELECT session_id, message_key, content_hash, ordinal, content_key
+FROM memsense.ingested_messages
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+  AND session_id = ANY (%(session_ids)s::text[]) AND format = %(format)s;
+
+-- name: find_by_content
+-- The sessions that have messages with a content key in one of some ranges, and how many of these ranges. A text that
+-- was said often tells nothing: of each range the first sessions count.
+SELECT m.session_id, count(*)
+FROM unnest(%(lows)s::bytea[], %(highs)s::bytea[]) AS wanted (low, high)
+CROSS JOIN LATERAL (
+    SELECT DISTINCT few.session_id
+    FROM (
+        SELECT session_id
+        FROM memsense.ingested_messages
+        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND format = %(format)s
+          AND content_key BETWEEN wanted.low AND wanted.high
+        ORDER BY content_key
+        LIMIT 20
+    ) AS few
+) AS m
+GROUP BY m.session_id
+ORDER BY m.session_id;
+
+-- name: find_aliases
+SELECT session_id
+FROM memsense.session_aliases
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND format = %(format)s AND alias = ANY (%(aliases)s::text[]);
+
+-- name: record_alias
+INSERT INTO memsense.session_aliases (tenant_id, scope_id, format, alias, session_id)
+VALUES (%(tenant_id)s, %(scope_id)s, %(format)s, %(alias)s, %(session_id)s)
+ON CONFLICT (tenant_id, scope_id, format, alias) DO NOTHING;
+
+-- name: record_content_keys
+-- Fills what the ledger had before it kept keys of contents.
+UPDATE memsense.ingested_messages AS m
+SET content_key = read.content_key
+FROM unnest(%(message_keys)s::text[], %(content_keys)s::bytea[]) AS read (message_key, content_key)
+WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.session_id = %(session_id)s
+  AND m.format = %(format)s AND m.message_key = read.message_key;
+
 -- name: record_messages
-INSERT INTO memsense.ingested_messages (tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal)
-SELECT %(tenant_id)s, %(scope_id)s, %(session_id)s, %(format)s, message_key, content_hash, ordinal
-FROM unnest(%(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::integer[])
-    AS message (message_key, content_hash, ordinal)
+INSERT INTO memsense.ingested_messages (
+    tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal, content_key)
+SELECT %(tenant_id)s, %(scope_id)s, %(session_id)s, %(format)s, message_key, content_hash, ordinal, content_key
+FROM unnest(%(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::integer[], %(content_keys)s::bytea[])
+    AS message (message_key, content_hash, ordinal, content_key)
 ON CONFLICT (tenant_id, scope_id, session_id, format, message_key)
-DO UPDATE SET content_hash = EXCLUDED.content_hash, ordinal = EXCLUDED.ordinal;
+DO UPDATE SET content_hash = EXCLUDED.content_hash, ordinal = EXCLUDED.ordinal, content_key = EXCLUDED.content_key;
 
 -- name: forget_messages
 -- Deletes every message of some exchanges from the ledger, before those that remain are recorded.

@@ -18,11 +18,12 @@ from memsense.cli.preview import print_audit, show_preview
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
 from memsense.cli.summary import print_summary
-from memsense.cli.target import target_of
+from memsense.cli.target import Target, target_of
 from memsense.cli.watching import add_up, check_watchable, watch_logs
+from memsense.draft.continuing import Continuation
 from memsense.draft.drafting import Annotations
 from memsense.draft.ingest_run import IngestReport, NothingIngestedError
-from memsense.errors import IngestError, InvalidInputError
+from memsense.errors import IngestError, InvalidInputError, MemSenseError
 from memsense.ingest import DateOrder, ReadOptions
 from memsense.ingest.mapping.format_map import SUFFIX
 from memsense.ingest.options import Gap
@@ -203,7 +204,9 @@ def ingest(
     if preview:
         if find or watch:
             raise typer.BadParameter("--preview needs PATHS, and excludes --find and --watch")
-        show_preview(paths, options, output=output)
+        # Reading needs no database; what the logs continue is known where there is one.
+        continued = _find_continued(target_of(ctx), paths, arguments)
+        show_preview(paths, options, continued, output=output)
         return
     if audit:
         if find or watch:
@@ -244,6 +247,20 @@ def ingest(
         has_skipped = bool(report.failed) or any(tally.count for tally in tallies)
         if has_failed or (strict and has_skipped):
             raise typer.Exit(FAILED)
+
+
+def _find_continued(
+    target: Target, paths: Sequence[str], arguments: dict[str, Any]
+) -> Sequence[Continuation]:
+    has_memory = target.settings().database_url or target.embedded_server().status().version
+    if STDIN in paths or not has_memory:
+        return []
+    try:
+        with target.open() as memory:
+            arguments = {**arguments, "dry_run": True}
+            return memory.ingest(*paths, **arguments).continued
+    except MemSenseError:
+        return []
 
 
 def run_with_progress(

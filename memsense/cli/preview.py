@@ -1,6 +1,7 @@
 """`memsense ingest --preview` and `--audit`: reads of a log that need no database."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -9,6 +10,7 @@ from rich.text import Text
 from memsense.cli.exits import FAILED, one_line
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table, when
+from memsense.draft.continuing import Continuation
 from memsense.errors import IngestError
 from memsense.ingest import ReadOptions, ReadReport, expand_paths, read_source
 from memsense.ingest.audit import Audit, audit_source
@@ -19,7 +21,13 @@ _MESSAGES_SHOWN = 6
 _CHARACTERS_SHOWN = 100
 
 
-def show_preview(paths: Sequence[str], options: ReadOptions, *, output: OutputForm) -> None:
+def show_preview(
+    paths: Sequence[str],
+    options: ReadOptions,
+    continued: Sequence[Continuation],
+    *,
+    output: OutputForm,
+) -> None:
     """Read the logs, and print the first conversations with the counts of all.
 
     Raises IngestError if a log can't be read.
@@ -30,7 +38,8 @@ def show_preview(paths: Sequence[str], options: ReadOptions, *, output: OutputFo
         for conversation in read_source(source, options, report):
             if len(first) < _CONVERSATIONS_SHOWN:
                 first.append(conversation)
-    if print_data(output, _as_dict(first, report)):
+    fields = _as_dict(first, report) | {"continued": [asdict(each) for each in continued]}
+    if print_data(output, fields):
         return
     for label, (name, reason) in list(report.detected.items())[:_CONVERSATIONS_SHOWN]:
         console().print(Text(f"{plain(label)}: {name} ({plain(reason)})"))
@@ -55,7 +64,7 @@ def show_preview(paths: Sequence[str], options: ReadOptions, *, output: OutputFo
     if report.unusable_times:
         add_row(rows, "times that could not be read", report.unusable_times)
     console().print(rows)
-    for warning in report.warnings:
+    for warning in [*map(str, continued), *report.warnings]:
         console().print(Text(f"note: {plain(warning)}", style="yellow"))
     console().print("nothing is stored: this is a preview")
 

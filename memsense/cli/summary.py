@@ -29,6 +29,8 @@ def print_summary(to: Console, report: IngestReport, *, is_watched: bool = False
         verb = "is" if len(names) == 1 else "are"
         note = f"note: {text} {verb} taken as the user of {plain(label)} (--me NAME chooses)"
         to.print(Text(note, style="yellow"))
+    for continuation in report.continued[:LISTED_SOURCES]:
+        to.print(Text(f"note: {plain(str(continuation))}", style="yellow"))
     for warning in report.read.warnings:
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
     if not report.usable and not is_watched and (reason := report.read.explain_nothing()):

@@ -132,6 +132,7 @@ class UserMemory(OneUser):
         redact: bool | None = None,
         embed: Literal["now", "later", "strict"] | None = None,
         dry_run: bool = False,
+        new_session: bool = False,
         on_start: Callable[[int], object] = ...,
         on_bytes: Callable[[int], object] = ...,
         on_session: Callable[[IngestReport], object] = ...,

@@ -446,6 +446,7 @@ class Memory:
         redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         dry_run: bool = False,
+        new_session: bool = False,
         on_start: Callable[[int], object] = lambda _: None,
         on_bytes: Callable[[int], object] = lambda _: None,
         on_session: "Callable[[IngestReport], object]" = lambda _: None,
@@ -471,6 +472,7 @@ class Memory:
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting MEMSENSE_EMBED.
             dry_run: Read and count, but store nothing.
+            new_session: Store each log under its own name, even if it continues a stored session.
             on_start: Called once with the number of bytes to read.
             on_bytes: Called with the number of bytes read since the last call.
             on_session: Called after each session with the report so far.
@@ -507,6 +509,7 @@ class Memory:
             drafter=drafter,
             options=reading,
             user_id=user_id,
+            recognise=None if new_session else self._writes.recognise,
             select_missing=self._writes.select_missing,
             write=self._writes.write_draft,
             make_vectors=lambda: self._context.batch_vectors(embed),

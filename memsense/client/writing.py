@@ -18,7 +18,8 @@ from memsense.db.calls import current_call
 from memsense.db.connection import Connection
 from memsense.db.groups import ApartError
 from memsense.draft.completing import starts_with_answer
-from memsense.draft.drafting import Annotations, Drafter
+from memsense.draft.continuing import Continuation, Log
+from memsense.draft.drafting import Annotations, Drafter, Paired
 from memsense.draft.messages import read_messages
 from memsense.draft.vectors import LATER, BatchVectors, UnembeddedError, list_chunks
 from memsense.errors import ConflictError, InvalidInputError
@@ -29,6 +30,7 @@ from memsense.store.keys import WriteKey, write_each_once, write_once
 from memsense.store.planning import OutdatedDraftError, find_awaiting, select_missing
 from memsense.store.quotas import keep_quota
 from memsense.store.reads import fetch_chunks
+from memsense.store.recognising import recognise
 from memsense.store.scopes import Follower, Namespace, find_tenant, lock_scope, name_tenant
 from memsense.store.sessions import MarkedSession, list_marked, session_texts
 from memsense.store.writes import make_session, write_sessions
@@ -412,6 +414,13 @@ class Writes:
     def select_missing(self, draft: SessionDraft) -> SessionDraft:
         """Return the part of a draft that is not stored yet."""
         return self._context.read_stored(partial(select_missing, draft=draft), draft)
+
+    def recognise(
+        self, log: Log, taken: Collection[str]
+    ) -> tuple[Sequence[Paired], Continuation | None]:
+        """Return what is new of a log's parts, in the stored sessions that they continue."""
+        nothing: tuple[Sequence[Paired], Continuation | None] = (log.parts, None)
+        return self._context.read_stored(partial(recognise, log=log, taken=taken), nothing)
 
     def _writer(
         self, drafts: Sequence[SessionDraft], vectors: BatchVectors

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from memsense.draft.alignment import content_key
 from memsense.draft.chunking import dedup_window, exchange_hash
 from memsense.draft.expiry import check_expiry, read_lifetime
 from memsense.draft.facets import FACETS, FacetTagger
@@ -106,15 +107,38 @@ _ANNOTATED_TEXTS = ("task_tag", "tags", "facets", "metadata")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """A conversation as it may be stored, cut into exchanges, before drafts are made of them.
+
+    `keys`, `content_keys`, `hashes` and `redacted` are by the `id()` of a message. `hashes` has
+    those of the ledger for messages that are stored already, maybe in another spelling.
+    """
+
+    conversation: Conversation
+    user_id: str
+    exchanges: Sequence[Exchange]
+    keys: Mapping[int, str]
+    content_keys: Mapping[int, bytes]
+    redacted: Mapping[int, Counter[str]]
+    hashes: Mapping[int, str] = field(default_factory=dict[int, str])
+    recognised: int = 0
+    alias: str = ""
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the exchanges, in the conversation's order."""
+        paired = {id(m) for each in self.exchanges for m in (*each.user, *each.assistant)}
+        return [message for message in self.conversation.messages if id(message) in paired]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
     """A conversation with the values that are computed once for all of its exchanges."""
 
-    conversation: Conversation
-    keys: Mapping[int, str]
+    paired: Paired
     speakers: Sequence[str]
     metadata: Mapping[str, JsonValue]
     annotations: Annotations
-    redacted: Mapping[int, Counter[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,24 +167,45 @@ class Drafter:
 
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
         """Return the session draft of a conversation, for this user's memory."""
+        return self.draft_paired(self.pair(conversation, user_id))
+
+    def pair(self, conversation: Conversation, user_id: str) -> Paired:
+        """Return the conversation's exchanges, with the keys of its messages."""
         # Before anything else is made of them: hashes and keys of messages are those of the texts
         # without secrets, too. A short password could be guessed from the hash of its sentence.
+        original = conversation
         conversation, redacted = self._clean(conversation)
-        annotations, of_annotations = self._clean_annotations()
-        exchanges = pair_exchanges(
-            conversation, user_speaker=self.user_speaker, exchange_gap=self.exchange_gap
+        content_keys: dict[int, bytes] = {}
+        if self.ledger:
+            for message, stored in zip(original.messages, conversation.messages, strict=True):
+                # Whether secrets are stored is a setting; the key must be the same under each.
+                text = stored.text if self.redacts else clean(message.text, secrets=True)[0]
+                key = content_key(message.role, text, message.speaker, message.at)
+                content_keys[id(stored)] = key
+        return Paired(
+            conversation=conversation,
+            user_id=user_id,
+            exchanges=pair_exchanges(
+                conversation, user_speaker=self.user_speaker, exchange_gap=self.exchange_gap
+            ),
+            keys=_number_repeated_keys(conversation),
+            content_keys=content_keys,
+            redacted=redacted,
         )
+
+    def draft_paired(self, paired: Paired) -> SessionDraft:
+        """Return the session draft of exchanges."""
+        conversation, exchanges = paired.conversation, paired.exchanges
+        annotations, of_annotations = self._clean_annotations()
         speakers = {message.speaker for message in conversation.messages if message.speaker}
         session = _Session(
-            conversation=conversation,
-            keys=_number_repeated_keys(conversation),
+            paired=paired,
             speakers=sorted(speakers),
             # Readers report a log's own user there; it names the memory, and is not stored again.
             metadata={
                 name: value for name, value in conversation.metadata.items() if name != "user_id"
             },
             annotations=annotations,
-            redacted=redacted,
         )
         drafts = [self._draft_exchange(session, exchange) for exchange in exchanges]
         left_out: Counter[str] = Counter()
@@ -171,8 +216,10 @@ class Drafter:
             counts = Counter(drafts[0].redacted) + of_annotations
             drafts[0] = replace(drafts[0], redacted=counts)
         return SessionDraft(
-            user_id=user_id,
+            user_id=paired.user_id,
             session_id=conversation.session_id,
+            recognised=paired.recognised,
+            alias=paired.alias,
             exchanges=[draft for draft in drafts if draft.chunks],
             left_out=left_out,
             mode=self.mode,
@@ -201,16 +248,20 @@ class Drafter:
 
     def _draft_exchange(self, session: _Session, exchange: Exchange) -> ExchangeDraft:
         """Return the draft of one exchange; without chunks if it has nothing to embed."""
-        conversation, options = session.conversation, session.annotations
+        paired, options = session.paired, session.annotations
+        conversation = paired.conversation
         user_text, assistant_text = _join_visible(exchange.user), _join_visible(exchange.assistant)
         messages = [*exchange.user, *exchange.assistant]
         redacted: Counter[str] = Counter()
         for message in messages:
-            redacted.update(session.redacted.get(id(message), ()))
+            redacted.update(paired.redacted.get(id(message), ()))
         if not user_text and not assistant_text:
             return ExchangeDraft(chunks=(), redacted=redacted)
 
-        ledger = {session.keys[id(message)]: message_hash(message) for message in messages}
+        ledger = {
+            paired.keys[id(message)]: paired.hashes.get(id(message)) or message_hash(message)
+            for message in messages
+        }
         # An edited message of a log must change the hash but keep its key, so the ledger is
         # hashed. A call has no keys that come again; there the content alone counts.
         identity = (
@@ -257,6 +308,11 @@ class Drafter:
         return ExchangeDraft(
             chunks=cut_exchange(whole, self.tagger, chosen),
             messages=ledger if self.ledger else {},
+            content_keys={
+                paired.keys[id(message)]: paired.content_keys[id(message)]
+                for message in messages
+                if self.ledger
+            },
             has_expiry=options.expires_at is not None or options.ttl is not None,
             lifetime=read_lifetime(options.ttl),
             redacted=redacted,

@@ -90,6 +90,7 @@ class LedgerEntry(Input):
     key: str
     hash: str
     ordinal: _Whole
+    content_key: str | None = None
 
 
 class HistoryEntry(Input):

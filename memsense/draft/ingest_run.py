@@ -1,21 +1,24 @@
 """Bulk ingestion: logs are read, drafted, embedded and written, a transaction for each session."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, cast
 
 from pydantic import BeforeValidator
 
-from memsense.draft.drafting import Drafter
+from memsense.draft.alignment import text_of
+from memsense.draft.continuing import Continuation, Log
+from memsense.draft.drafting import Drafter, Paired
 from memsense.draft.vectors import BatchVectors, list_chunks
 from memsense.errors import DataRefusedError, IngestError, InvalidInputError, QuotaExceededError
 from memsense.ingest import ReadOptions, ReadReport, Source, Tally, expand_paths, read_source
+from memsense.ingest.pairing import place_in_log
 from memsense.inputs import Checker, wrong_value
 from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
@@ -53,6 +56,7 @@ class IngestReport:
         deferred_because: Why they were stored without vectors.
         redacted: Secrets and private passages that were not stored, counted by kind.
         users: Users whose memory was written to.
+        continued: Logs that go on in a session that was stored under another name, or repeat it.
         failed: Logs and sessions that could not be read or stored, each with the reason.
         failures: The same by reason: how many, and the first of them.
         is_default_user: Whether the user "default" got logs because nothing named another.
@@ -71,6 +75,7 @@ class IngestReport:
     deferred_because: str | None = None
     redacted: Counter[str] = field(default_factory=Counter[str])
     users: set[str] = field(default_factory=set[str])
+    continued: list[Continuation] = field(default_factory=list[Continuation])
     failed: list[str] = field(default_factory=list[str])
     failures: dict[str, Tally] = field(default_factory=dict[str, Tally])
     is_default_user: bool = False
@@ -114,6 +119,7 @@ class IngestReport:
             "deferred_because": self.deferred_because,
             "redacted": dict(self.redacted),
             "users": sorted(self.users),
+            "continued": [asdict(each) for each in self.continued[:FAILED_LISTED]],
             "conversations_read": self.read.conversations_read,
             "messages_read": self.read.messages_read,
             "messages_kept": self.read.messages_kept,
@@ -165,7 +171,9 @@ def _iso(moment: datetime | None) -> str | None:
 class IngestJob:
     """Everything that one ingest run needs besides its sources.
 
-    `user_id` wins over a log's own user. `select_missing` returns the part of a draft that is new
+    `user_id` wins over a log's own user. `recognise` returns the parts of a log with only what is
+    new, in the sessions that they continue, unless these are named; None recognises nothing.
+    `select_missing` returns the part of a draft that is new
     or changed; `write` stores a session in one transaction. `on_bytes` gets the total of bytes
     read, `on_session` the report so far.
     """
@@ -173,6 +181,7 @@ class IngestJob:
     drafter: Drafter
     options: ReadOptions
     user_id: str | None
+    recognise: Callable[[Log, Collection[str]], tuple[Sequence[Paired], Continuation | None]] | None
     select_missing: Callable[[SessionDraft], SessionDraft]
     write: Callable[[SessionDraft, BatchVectors], SessionWrite]
     make_vectors: Callable[[], BatchVectors]
@@ -220,6 +229,11 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="memsense-write") as writer:
         pending: Future[None] | None = None
         for batch in _make_batches(_draft_sources(sources, job, report)):
+            if not batch:
+                # What comes next may repeat what this run has read: all of it must be stored.
+                if pending is not None:
+                    pending.result()
+                continue
             vectors = job.make_vectors()
             # Only exchanges that are new or changed are embedded: reading a log again would
             # otherwise cost as much as the first time.
@@ -247,11 +261,13 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
     Raises IngestError if nothing could be stored.
     """
     for draft in _draft_sources(sources, job, report):
+        if draft is None:
+            continue
         selection = job.select_missing(draft)
         report.redacted.update(selection.redacted)
         missing = len(selection.exchanges)
         report.stored += missing
-        report.repeated += len(draft.exchanges) - missing
+        report.repeated += len(draft.exchanges) - missing + draft.recognised
         job.on_session(report)
     if report.failed and not report.usable:
         raise NothingIngestedError(report)
@@ -260,26 +276,37 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
 
 def _draft_sources(
     sources: Sequence[Source], job: IngestJob, report: IngestReport
-) -> Iterator[SessionDraft]:
-    """Yield the draft of each conversation; failures go into the report."""
+) -> Iterator[SessionDraft | None]:
+    """Yield the draft of each conversation; failures go into the report.
+
+    None asks for everything before it to be stored first.
+    """
     bytes_done = 0
+    unstored: set[bytes] = set()
     for source in sources:
         counted = _count_bytes(source, bytes_done, job.on_bytes)
+        taken: set[str] = set()
         try:
-            for conversation in read_source(counted, job.options, report.read):
-                log_user = conversation.metadata.get("user_id")
-                user_id = job.user_id or (str(log_user) if log_user else DEFAULT_USER)
-                report.is_default_user |= job.user_id is None and not log_user
-                try:
-                    draft = job.drafter.draft(conversation, user_id)
-                except InvalidInputError as error:
-                    place = _describe_place(conversation.source, conversation.session_id)
-                    report.fail(place, str(error))
-                    continue
-                report.sessions += 1
-                report.exchanges += len(draft.exchanges)
-                report.users.add(user_id)
-                yield draft
+            for paired in _join_parts(_pair_conversations(counted, job, report)):
+                parts: Sequence[Paired] = paired
+                if job.recognise is not None:
+                    log = Log.of(paired)
+                    keys = {key if log.is_copy else text_of(key) for key in log.keys}
+                    if not unstored.isdisjoint(keys):
+                        unstored.clear()
+                        yield None
+                    unstored |= keys
+                    parts, continuation = job.recognise(log, taken)
+                    taken.add(log.name)
+                    if continuation is not None:
+                        taken.add(continuation.session_id)
+                        report.continued.append(continuation)
+                for part in parts:
+                    draft = job.drafter.draft_paired(part)
+                    report.sessions += 1
+                    report.exchanges += len(draft.exchanges) + draft.recognised
+                    report.users.add(draft.user_id)
+                    yield draft
         except IngestError as error:
             report.fail(source.label, str(error))
         report.sources += 1
@@ -288,20 +315,60 @@ def _draft_sources(
         job.on_bytes(bytes_done)
 
 
+def _pair_conversations(source: Source, job: IngestJob, report: IngestReport) -> Iterator[Paired]:
+    for conversation in read_source(source, job.options, report.read):
+        log_user = conversation.metadata.get("user_id")
+        user_id = job.user_id or (str(log_user) if log_user else DEFAULT_USER)
+        report.is_default_user |= job.user_id is None and not log_user
+        try:
+            yield job.drafter.pair(conversation, user_id)
+        except InvalidInputError as error:
+            place = _describe_place(conversation.source, conversation.session_id)
+            report.fail(place, str(error))
+
+
+def _join_parts(conversations: Iterable[Paired]) -> Iterator[list[Paired]]:
+    """Yield the parts of each log together, those before an error too."""
+    parts: list[Paired] = []
+    try:
+        for paired in conversations:
+            if parts and _name_log(paired) != _name_log(parts[0]):
+                yield parts
+                parts = []
+            parts.append(paired)
+    except IngestError:
+        if parts:
+            yield parts
+        raise
+    if parts:
+        yield parts
+
+
+def _name_log(paired: Paired) -> tuple[str, str]:
+    conversation = paired.conversation
+    return paired.user_id, place_in_log(conversation.session_id)[0]
+
+
 def _describe_place(source: str | None, session_id: str) -> str:
     if len(session_id) > LONGEST_SHOWN:
         session_id = f"{session_id[:LONGEST_SHOWN]}…"
     return f"{source or 'a log'}, session {session_id!r}"
 
 
-def _make_batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
-    """Yield lists of drafts with about BATCH_CHUNKS chunks together.
+def _make_batches(drafts: Iterable[SessionDraft | None]) -> Iterator[list[SessionDraft]]:
+    """Yield lists of drafts with about BATCH_CHUNKS chunks together; an empty one for None.
 
     A long session is cut into drafts that follow each other, each a transaction of its own.
     """
     batch: list[SessionDraft] = []
     size = 0
     for draft in drafts:
+        if draft is None:
+            if batch:
+                yield batch
+            yield []
+            batch, size = [], 0
+            continue
         # A session of session chunks alone is replaced as a whole, so it must not be cut.
         if draft.mode == "session":
             pieces = [draft]
@@ -309,7 +376,11 @@ def _make_batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]
             # A draft without exchanges is a piece, too: its speakers are stored.
             starts = range(0, max(len(draft.exchanges), 1), BATCH_CHUNKS)
             pieces = [
-                replace(draft, exchanges=draft.exchanges[start : start + BATCH_CHUNKS])
+                replace(
+                    draft,
+                    exchanges=draft.exchanges[start : start + BATCH_CHUNKS],
+                    recognised=0 if start else draft.recognised,
+                )
                 for start in starts
             ]
         for piece in pieces:
@@ -338,7 +409,7 @@ def _write_batch(
             continue
         report.stored += result.added
         report.replaced += result.replaced
-        report.repeated += result.repeated
+        report.repeated += result.repeated + draft.recognised
         if result.deferred:
             report.deferred += result.deferred
             report.deferred_because = vectors.deferred

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from memsense.types import Conversation, Exchange, Message
 
@@ -87,6 +88,35 @@ def pair_exchanges(
 def joined_text(messages: Sequence[Message]) -> str:
     """Return one side of an exchange as one text, with a blank line between messages."""
     return "\n\n".join(message.text for message in messages)
+
+
+_MOST_DIGITS = 9
+_PART = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?:#\d{1,9})?")
+
+
+def name_part(log: str, at: datetime | None) -> str:
+    """Return the id of a session that is a part of a log: it ends in the time of the first message.
+
+    Not in its number: it stays the same when a chat is exported again and has grown.
+    """
+    return f"{log}/{at:%Y-%m-%dT%H:%M}" if at else log
+
+
+def place_in_log(session_id: str) -> tuple[str, list[tuple[int | str, int]]]:
+    """Return the name of the log that a session is a part of, and its place there, to sort by.
+
+    A session `S~3` holds what came to be known later: it precedes the exchange 3 of session S.
+    """
+    steps: list[tuple[int | str, int]] = []
+    head, mark, step = session_id.rpartition("~")
+    while mark and step.isdecimal() and step.isascii() and len(step) <= _MOST_DIGITS:
+        steps.insert(0, (int(step), 0))
+        session_id = head
+        head, mark, step = session_id.rpartition("~")
+    log, mark, time = session_id.rpartition("/")
+    if mark and _PART.fullmatch(time):
+        return log, [(time, 0), *steps]
+    return session_id, [("", 0), *steps]
 
 
 LONGEST_KEY = 500

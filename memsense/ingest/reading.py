@@ -16,6 +16,7 @@ from memsense.ingest.head import Head
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import AnyRecord, Broken, Record, scan_json
 from memsense.ingest.options import DateOrder, ReadOptions
+from memsense.ingest.pairing import name_part
 from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
@@ -34,6 +35,8 @@ NO_MESSAGES = "conversation without messages"
 # both stand at the edges of texts, and neither is a word.
 _INVISIBLE = "\ufeff\x00 \t\r\n"
 _LONGEST_TYPE = 40
+_EARLIER = "earlier version of a message"
+_LEAST_COLLISIONS = 3  # fewer may be edits
 
 
 ObjectRecord: TypeAlias = Record[JsonObject]
@@ -158,6 +161,9 @@ class ConversationBuilder:
     reading: Reading
     messages: list[Message] = field(default_factory=list[Message])
     _positions: dict[str, int] = field(default_factory=dict[str, int])
+    _by_order: list[Message] = field(default_factory=list[Message])
+    _order_of: dict[str, int] = field(default_factory=dict[str, int])
+    _collisions: Counter[str] = field(default_factory=Counter[str])
     _removed: set[int] = field(default_factory=set[int])
     _is_excluded: bool = False
 
@@ -204,14 +210,23 @@ class ConversationBuilder:
         if position is None:
             if message.external_id:
                 self._positions[message.external_id] = len(self.messages)
+                self._order_of[message.external_id] = len(self._by_order)
             self.messages.append(message)
+            self._by_order.append(message)
         elif self.messages[position].text == message.text:
             self.reading.skip("repeated message", line)
         else:
+            name, before = message.external_id or "", self.messages[position].text
+            if message.text.startswith(before) or before.startswith(message.text):
+                self._by_order[self._order_of[name]] = message
+            else:
+                self._collisions[name] += 1
+                self._order_of[name] = len(self._by_order)
+                self._by_order.append(message)
             # An edited message, or a later snapshot of an answer that was being streamed: the
             # last text counts, at the place of the first.
             self.messages[position] = message
-            self.reading.skip("earlier version of a message", line)
+            self.reading.skip(_EARLIER, line)
 
     def remove(self, external_id: str, line: int | None = None) -> None:
         """Take back the message with this id, if it is there."""
@@ -231,6 +246,7 @@ class ConversationBuilder:
         if len(times) < max(2, len(self.messages)) or not falls or self._removed:
             return
         self.messages.reverse()
+        self._by_order.reverse()
         label = self.reading.source.label
         warning = f"{label}: its messages come newest first; they are read from the oldest one"
         if warning not in self.reading.report.warnings:
@@ -253,6 +269,7 @@ class ConversationBuilder:
         if self._is_excluded or lies_in(folder or "", self.reading.options.exclude_folders):
             self.reading.skip_conversation(EXCLUDED)
             return
+        self._drop_wrong_ids()
         messages = (m for position, m in enumerate(self.messages) if position not in self._removed)
         self.messages = list(messages)
         if not self.messages:
@@ -265,6 +282,8 @@ class ConversationBuilder:
                 return
         projects = (message.project for message in self.messages if message.project)
         project = project_of(folder) if folder else None
+        log = self.reading.source.session_id
+        is_of_log = session_id == log or session_id.startswith((f"{log}/", f"{log}:", f"{log}#"))
         report, clean = self.reading.report, self.reading.clean
         report.conversations += 1
         report.messages_kept += len(self.messages)
@@ -275,6 +294,7 @@ class ConversationBuilder:
             messages=tuple(self.messages),
             format=self.reading.format,
             source=sanitise(self.reading.source.label)[0],
+            log=log if is_of_log else "",
             title=clean(title) if title else None,
             started_at=started_at or self.messages[0].at,
             participants=tuple(clean(name) for name in participants) or self.speakers(),
@@ -283,6 +303,22 @@ class ConversationBuilder:
                 key: clean(value) if isinstance(value, str) else value
                 for key, value in (metadata or {}).items()
             },
+        )
+
+    def _drop_wrong_ids(self) -> None:
+        """Take the messages without their ids if too many ids stand for several texts."""
+        count = self._collisions.total()
+        is_usual = 10 * len(self._collisions) <= len(self._positions)
+        if count < _LEAST_COLLISIONS or is_usual or self._removed:
+            return
+        self.messages = [replace(message, external_id=None) for message in self._by_order]
+        report = self.reading.report
+        report.skipped[_EARLIER].count -= count
+        if not report.skipped[_EARLIER].count:
+            del report.skipped[_EARLIER]
+        report.warnings.append(
+            f"{self.reading.source.label}: {len(self._collisions)} ids of messages stand for"
+            " several texts: its messages are recognised by their contents"
         )
 
     def build_parts(
@@ -300,10 +336,7 @@ class ConversationBuilder:
         names = tuple(participants) or self.speakers()
         counts: dict[str, int] = {}
         for part in split_at_gaps(self.messages, gap):
-            # The id ends in the time of the part's first message, not in its number: it stays the
-            # same when the chat is exported again and has grown.
-            at = part[0].at
-            part_id = f"{session_id}/{at:%Y-%m-%dT%H:%M}" if at else session_id
+            part_id = name_part(session_id, part[0].at)
             counts[part_id] = counts.get(part_id, 0) + 1
             if counts[part_id] > 1:
                 part_id = f"{part_id}#{counts[part_id]}"

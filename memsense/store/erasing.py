@@ -66,6 +66,7 @@ TABLES_OF_SCOPES = (
     "scope_statistics",
     "stale_sessions",
     "ingested_messages",
+    "session_aliases",
     "calls",
     "scopes",
 )
@@ -323,6 +324,7 @@ def _erase_part(
         ledger = {**scope.key, "session_id": session_id}
         deleted = execute(connection, "delete_ledger_of_session", ledger, FILE)
         counts["ingested_messages"] += deleted
+        counts["session_aliases"] += execute(connection, "delete_aliases_of_session", ledger, FILE)
         counts["stale_sessions"] += unmark_session(connection, scope, session_id)
     _leave_projects(connection, namespace, whole, counts)
     execute(connection, "drop_speakers", scope.key, FILE)

@@ -239,6 +239,7 @@ def _write_ledger(connection: Connection, scope: Scope, session_id: str, placed:
         "formats": [item.format for item, _ in rows],
         "message_keys": [item.key for item, _ in rows],
         "content_hashes": [item.hash for item, _ in rows],
+        "content_keys": [item.content_key for item, _ in rows],
         "ordinals": [ordinal for _, ordinal in rows],
     }
     execute(connection, "insert_ledger", values, FILE)

@@ -66,7 +66,8 @@ class Plan:
     """The exchanges of a draft by what a write does with them.
 
     `replacing` and `unchanged` are by ordinal; `touched` holds each ordinal that a replacing
-    exchange has messages of. `known_ids` are the ids of chunks that the draft repeats.
+    exchange has messages of. `known_ids` are the ids of chunks that the draft repeats. `unkeyed`
+    has the content keys of messages whose entries in the ledger lack them.
     """
 
     appended: list[ExchangeDraft] = field(default_factory=list[ExchangeDraft])
@@ -75,6 +76,7 @@ class Plan:
     touched: set[int] = field(default_factory=set[int])
     known_ids: list[int] = field(default_factory=list[int])
     repeated: int = 0
+    unkeyed: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
@@ -98,17 +100,19 @@ def plan_sessions(
 
 def read_ledger(
     connection: Connection, scope: Scope, draft: SessionDraft
-) -> dict[str, tuple[str, int]]:
-    """Return content hash and ordinal of every message that this format has brought, by its key."""
+) -> dict[str, tuple[str, int, bool]]:
+    """Return content hash and ordinal of every message that this format has brought, by its key,
+    and whether it lacks a content key.
+    """
     values = {**scope.key, "session_id": draft.session_id, "format": draft.format}
     return {
-        key: (content_hash, ordinal)
-        for key, content_hash, ordinal in fetch_all(connection, "fetch_ledger", values)
+        key: (content_hash, ordinal, lacks_key)
+        for key, content_hash, ordinal, lacks_key in fetch_all(connection, "fetch_ledger", values)
     }
 
 
 def _join_stored(
-    exchanges: Sequence[ExchangeDraft], ledger: Mapping[str, tuple[str, int]]
+    exchanges: Sequence[ExchangeDraft], ledger: Mapping[str, tuple[str, int, bool]]
 ) -> list[ExchangeDraft]:
     """Return the exchanges, with those joined that are pieces of one stored exchange.
 
@@ -137,6 +141,9 @@ def _join_stored(
                 first,
                 chunks=[replace(chunk, part=part) for part, chunk in enumerate(chunks)],
                 messages=dict(chain(first.messages.items(), *(p.messages.items() for p in rest))),
+                content_keys=dict(
+                    chain.from_iterable(piece.content_keys.items() for piece in (first, *rest))
+                ),
             )
             rest = []
         joined += [first, *rest]
@@ -166,6 +173,9 @@ def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -
             plan.appended.append(exchange)
         elif len(ordinals) == 1 and claims[free[0]] == 1 and is_unchanged:
             plan.unchanged[free[0]] = exchange
+            plan.unkeyed |= {
+                key: value for key, value in exchange.content_keys.items() if ledger[key][2]
+            }
         else:
             # Also without a changed text: messages may have moved from one exchange to another.
             plan.replacing[free[0]] = exchange

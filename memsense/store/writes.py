@@ -80,6 +80,13 @@ def write_sessions(
             values = {**scope.key, "session_id": draft.session_id}
             values |= {"ordinals": list(projects), "projects": list(projects.values())}
             execute(connection, "assign_projects", values)
+        session = {**scope.key, "session_id": draft.session_id, "format": draft.format}
+        if plan.unkeyed:
+            keys, values = list(plan.unkeyed), list(plan.unkeyed.values())
+            filled = {**session, "message_keys": keys, "content_keys": values}
+            execute(connection, "record_content_keys", filled)
+        if draft.alias:
+            execute(connection, "record_alias", {**session, "alias": draft.alias})
     if speakers := sorted({speaker for draft in drafts for speaker in draft.speakers}):
         execute(connection, "add_speakers", {**scope.key, "speakers": speakers})
     return [
@@ -351,7 +358,7 @@ def _record_messages(
 ) -> None:
     """Record the messages of the exchanges in the ledger of what was ingested."""
     messages = [
-        (key, content_hash, exchange.chunks[0].ordinal)
+        (key, content_hash, exchange.chunks[0].ordinal, exchange.content_keys.get(key))
         for exchange in exchanges
         for key, content_hash in exchange.messages.items()
     ]
@@ -361,9 +368,10 @@ def _record_messages(
         **scope.key,
         "session_id": draft.session_id,
         "format": draft.format,
-        "message_keys": [key for key, _, _ in messages],
-        "content_hashes": [content_hash for _, content_hash, _ in messages],
-        "ordinals": [ordinal for _, _, ordinal in messages],
+        "message_keys": [key for key, *_ in messages],
+        "content_hashes": [content_hash for _, content_hash, *_ in messages],
+        "ordinals": [ordinal for _, _, ordinal, _ in messages],
+        "content_keys": [content_key for *_, content_key in messages],
     }
     execute(connection, "record_messages", values)
 
@@ -434,7 +442,7 @@ def _replace(
     execute(connection, "forget_messages", renamed)
     _record_messages(connection, scope, draft, placed)
     ledger = read_ledger(connection, scope, draft)
-    emptied = plan.touched - {ordinal for _, ordinal in ledger.values()}
+    emptied = plan.touched - {ordinal for _, ordinal, _ in ledger.values()}
     if draft.mode == "session":
         _rebuild_from_draft(connection, scope, draft, plan, embed)
         return []

@@ -238,6 +238,29 @@ def test_an_upgrade_indexes_words_by_language_in_jobs_and_finds_them_meanwhile(
     assert execute(empty_database_url, versions) == [(2,)]
 
 
+def test_a_log_of_before_keys_of_contents_is_known_and_gets_them_when_it_is_read_again(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    texts = ["Which boards are for the shed?", "Twelve of oak.", "When do they come?", "On Friday."]
+    lines = [f"18.03.26, 19:{n:02} - {'NM'[n % 2]}: {text}" for n, text in enumerate(texts * 3)]
+    chat, again = tmp_path / "chat.txt", tmp_path / "chat (1).txt"
+    chat.write_text("\n".join(lines[:8]))
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        assert memory.ingest(chat, user_id="ada", embed="later").stored == 4
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0044") - 1])
+    upgrade(empty_database_url)
+    lacking = "SELECT count(*) FROM memsense.ingested_messages WHERE content_key IS NULL"
+    assert execute(empty_database_url, lacking) == [(8,)]
+    with MemSense.open(empty_database_url) as memory:
+        chat.write_text("\n".join(lines[:10]))
+        assert memory.ingest(chat, user_id="ada", embed="later").stored == 1
+        assert execute(empty_database_url, lacking) == [(0,)]
+        again.write_text("\n".join(lines))
+        report = memory.ingest(again, user_id="ada", embed="later")
+        assert (report.stored, report.repeated) == (1, 5)
+
+
 def test_an_upgrade_keeps_what_is_stored(empty_database_url: str) -> None:
     upgrade(empty_database_url, REVISIONS[0])
     execute(empty_database_url, "INSERT INTO memsense.tenants (name) VALUES ('kept')")

@@ -67,6 +67,9 @@ _ANSWERS_END = "You can now continue with"
 _QUESTION_TOOL = "AskUserQuestion"
 _PLAN_TOOLS = frozenset({"ExitPlanMode", "exit_plan_mode"})
 
+_COPIED = 3
+"""Equal rows at the head of two chains that make one a copy."""
+
 NOT_SENT = "prompt in the queue that was not sent yet"
 TAKEN_BACK = "prompt that was taken back from the queue"
 SENT_LATER = "prompt in the queue, in its place below, too"
@@ -155,6 +158,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         for value in values:
             _read_line(reading, log, value, record.line)
     _settle_queue(log)
+    _merge_copies(log.lines)
     _find_answers(log.lines)
     builders: dict[str, ConversationBuilder] = {}
     for line in _join_answers(reading, _keep_current(reading, log.lines)):
@@ -430,6 +434,36 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
         else:
             new_lines.append(line)
     return new_lines
+
+
+def _merge_copies(lines: Sequence[_Line]) -> None:
+    """Leave out the head of a chain that repeats that of another one under new ids.
+
+    An agent that writes its history again gives it new ids, and a fork goes on from the copy: both
+    then follow the first head. Role, words and time must be equal in the first three rows at least.
+    """
+    chains: dict[str, list[_Line]] = {}
+    roots: dict[str, str] = {}
+    for line in lines:
+        if line.uuid is None or line.is_sidechain or line.is_queued:
+            continue
+        roots[line.uuid] = roots.get(line.parent or "", line.uuid)
+        if line.reason is None and line.time:
+            chains.setdefault(roots[line.uuid], []).append(line)
+    heads: dict[tuple[object, ...], list[_Line]] = {}
+    originals: dict[str | None, str | None] = {}
+    for chain in chains.values():
+        signs = [(line.session, line.role, *line.texts, line.time) for line in chain]
+        head = heads.setdefault(tuple(signs[:_COPIED]), chain)
+        if head is chain or len(chain) < _COPIED:
+            continue
+        for line, sign, first in zip(chain, signs, head, strict=False):
+            if sign != (first.session, first.role, *first.texts, first.time):
+                break
+            line.reason = "copy of a row under another id"
+            originals[line.uuid] = first.uuid
+    for line in lines:
+        line.parent = originals.get(line.parent, line.parent)
 
 
 def _find_answers(lines: Sequence[_Line]) -> None:

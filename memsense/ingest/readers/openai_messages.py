@@ -138,6 +138,9 @@ def read(reading: Reading) -> Iterator[Conversation]:
 
 def _add_message(builder: ConversationBuilder, message: JsonObject, record: ObjectRecord) -> None:
     role = role_of(string(message.get("role")))
+    # SWE-agent gives what its tools print the role of the user.
+    if message.get("message_type") == "observation":
+        role = "tool"
     if role not in ("user", "assistant"):
         builder.reading.skip(f"{role or 'unknown'} message", record.line)
         return

@@ -413,3 +413,15 @@ def test_a_downloaded_session_or_trace_is_read(read_log: ReadLog) -> None:
         conversations, _ = read_log(json.dumps(log))
         assert [one.session_id for one in conversations] == ["s"]
         assert said(conversations) == [("user", "hi"), ("assistant", "hello")]
+
+
+def test_swe_agent_s_observations_are_output_of_tools(read_log: ReadLog) -> None:
+    history = [
+        {"role": "user", "content": "The parser drops the last row.", "message_type": "demo"},
+        {"role": "assistant", "content": "I look at it.", "message_type": "action"},
+        {"role": "user", "content": "OBSERVATION: parser.py", "message_type": "observation"},
+        {"role": "assistant", "content": "The loop ends too soon.", "message_type": "action"},
+    ]
+    conversations, report = read_log(json.dumps({"history": history}), name="run.json")
+    assert [role for role, _ in said(conversations)] == ["user", "assistant", "assistant"]
+    assert report.skip_counts == {"tool message": 1}
