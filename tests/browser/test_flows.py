@@ -17,7 +17,7 @@ SESSION = "/ui/memories/session?user=ada&session=monday"
 
 def ask(page: "Page", question: str = "green tea in Lisbon") -> None:
     page.goto("/ui/")
-    page.get_by_label("Question").fill(question)
+    page.get_by_label("Question", exact=True).fill(question)
     page.get_by_role("button", name="Search").click()
     page.get_by_role("heading", name=re.compile("hits")).wait_for()
 
@@ -114,7 +114,7 @@ def test_a_part_has_the_same_colour_on_every_page(page: "Page") -> None:
 def test_filters_and_a_profile_change_the_answer(page: "Page") -> None:
     page.goto("/ui/")
     page.get_by_text("User, filters, profile").click()
-    page.get_by_label("Question").fill("tea")
+    page.get_by_label("Question", exact=True).fill("tea")
     page.get_by_label("User").fill("ada")
     page.get_by_label("Session").fill("tuesday")
     page.get_by_label("Profile").select_option("lexical")
@@ -282,7 +282,7 @@ def test_hits_are_labelled_and_a_set_shows_what_weights_do(page: "Page", site: S
     page.get_by_role("link", name="Questions", exact=True).click()
     assert page.get_by_role("link", name="green tea in the morning").is_visible()
     page.get_by_role("link", name="Try other weights").click()
-    slider = page.get_by_role("slider", name="tokens_weight", exact=True)
+    slider = page.get_by_role("slider", name="tokens", exact=True)
     slider.focus()
     slider.press("Home")
     page.get_by_role("button", name="Ask all questions with both").click()

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html import unescape
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote, urlencode
 from uuid import uuid4
@@ -14,8 +15,9 @@ from steering import PLANTED, REAL, find_steering
 
 from memsense.explain.replay import ListedHit, ListReasons, join_moves
 from memsense.search.hits import Supersession
-from memsense.search.profiles import ROUTES
+from memsense.search.profiles import PROFILES, ROUTES
 from memsense.search.rank import score
+from memsense.server.page.ask import SLIDERS, list_sliders
 from memsense.server.page.bars import PARTS, draw_bars
 from memsense.server.page.markup import list_words, render_excerpt, render_markdown
 from memsense.server.page.render import STATIC
@@ -704,7 +706,7 @@ def test_labels_make_a_set_of_questions_that_shows_what_weights_do(served: Serve
     places = [found[name].index(ids[1]) + 1 for name in ("before", "after")]
     assert f"first right {places[0]} → {places[1]}" in compared
     mean = [f"{1 / place:.3f}" for place in places]
-    assert f"<strong>{mean[0]} → {mean[1]} " in compared
+    assert f">{mean[0]} → {mean[1]} " in compared
     assert "A cup of green tea" in compared
     assert memory.traces.list() == []
 
@@ -719,6 +721,71 @@ def test_labels_make_a_set_of_questions_that_shows_what_weights_do(served: Serve
     assert re.findall(r'<td class="number">(\d+)</td>', listed) == ["1", "0"]
     memory.erase(user_id="ada")
     assert "green tea" not in browser.get("/ui/questions").text
+
+
+def read_form(html: str, action: str) -> dict[str, str]:
+    """What a browser would send of a form whose fields nobody touched."""
+    [form] = re.findall(rf'<form[^>]* action="{action}".*?</form>', html, re.DOTALL)
+    fields: dict[str, str] = {}
+    for tag in re.findall(r"<input[^>]*>", form):
+        values = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        fields[values["name"]] = unescape(values["value"])
+    return fields
+
+
+def test_a_comparison_shows_what_the_api_computes_for_each_pair_of_profiles(
+    served: Served,
+) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    texts = ["I drink green tea at home.", "A tea shop opened near the river.",
+             "My sister drinks black coffee.", "Green paint for the garden door."]  # fmt: skip
+    ids = [
+        add(served.client(), session_id=f"s{n}", messages=[{"role": "user", "content": text}])
+        for n, text in enumerate(texts)
+    ]
+    for question, right in (("Which tea is green?", 1), ("Who drinks coffee?", 0), ("door", 2)):
+        memory.questions.label(question, ids[right], right=True, user_id="ada")
+    drawn = read_form(
+        browser.get("/ui/questions/set", params={"name": "questions"}).text, "/ui/questions/set"
+    )
+    assert {f"was_{name}" for name in SLIDERS} < drawn.keys()
+    names = ["", *PROFILES]
+    for base, other in product(names, names):
+        # The sliders are still those of the profile in force; one of them is moved.
+        for moved in ({}, {"coverage_weight": "1.25"}):
+            if not other and not moved:
+                continue
+            fields = {**drawn, "base": base, "other": other, **moved}
+            page = browser.get("/ui/questions/set", params=fields).text
+            expected = memory.questions.compare(
+                "questions",
+                before=base or None,
+                after=other or None,
+                overrides={name: float(value) for name, value in moved.items()} or None,
+            )
+            for name in ("recall", "reciprocal_rank", "ndcg"):
+                one, two = (getattr(it, name) for it in (expected.before, expected.after))
+                assert f'data-{name}="{one!r} {two!r}"' in page, (base, other, moved, name)
+                assert f"{one:.3f} → {two:.3f} " in page
+    redrawn = browser.get("/ui/questions/set", params={**drawn, "base": "semantic"},
+                          headers={"HX-Request": "true"}).text  # fmt: skip
+    assert read_form(redrawn, "/ui/questions/set")["lexical"] == "0.0"
+    assert "mean reciprocal rank" not in redrawn
+
+
+def test_each_weight_of_a_score_has_a_slider_with_the_colour_of_its_part() -> None:
+    profile = PROFILES["balanced"]
+    sliders = [item for items in list_sliders(profile.constants()).values() for item in items]
+    assert sorted(item.name for item in sliders) == sorted(SLIDERS)
+    assert len({item.label for item in sliders}) == len(sliders)
+    weights = {name for name in profile.constants() if name.endswith(("_weight", "_boost"))}
+    assert {*ROUTES, *weights, "memory_alpha", "turn_support_coefficient", "mmr_lambda"} == {
+        *SLIDERS
+    }
+    # The second model's part takes the place of the others on their scale: no weight is its own.
+    assert PARTS.keys() - {"second_model"} == {item.part for item in sliders} - {"other"}
+    for item in sliders:
+        profile.override(**{item.name: item.largest})
 
 
 def test_a_question_is_removed_from_its_set(served: Served) -> None:
