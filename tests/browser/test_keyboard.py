@@ -234,6 +234,7 @@ def test_hits_are_labelled_and_a_set_is_asked_with_other_weights(
     page.get_by_role("button", name=f"Right memory {chunk_id}", pressed=True).wait_for()
     keyboard.link("Questions")
     keyboard.link("Try other weights on questions")
+    keyboard.press(page.locator("summary", has_text="Similar meaning"))
     keyboard.press(page.get_by_role("slider", name="tokens", exact=True), "Home")
     keyboard.button("Ask all questions with both")
     page.get_by_text("mean reciprocal rank").wait_for()
