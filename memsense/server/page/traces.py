@@ -188,6 +188,7 @@ async def show_trace(
         first=place + 1,
         last=place + len(part),
         count=len(ordered),
+        best=ordered[0].shown_chunk_id or ordered[0].chunk_id if ordered else None,
         earlier=max(0, place - CANDIDATES_PER_PAGE) if place else None,
         later=behind if behind < len(ordered) else None,
         sliders=list_sliders(trace.profile),
