@@ -16,8 +16,12 @@ INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, run_at)
 SELECT s.tenant_id, s.namespace_id, %(kind)s, s.scope_id, c.expires_at
 FROM memsense.scopes AS s
 CROSS JOIN LATERAL (
-    SELECT min(expires_at) AS expires_at FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND expires_at IS NOT NULL
+    SELECT least(
+        (SELECT min(x.expires_at) FROM memsense.chunks AS x
+         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s AND x.expires_at IS NOT NULL),
+        (SELECT min(v.kept_until) FROM memsense.superseded_chunks AS v
+         WHERE v.tenant_id = %(tenant_id)s AND v.scope_id = %(scope_id)s AND v.kept_until IS NOT NULL)
+    ) AS expires_at
 ) AS c
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND c.expires_at IS NOT NULL
 ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id)

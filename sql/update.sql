@@ -25,29 +25,28 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (
   AND memory_score <> %(memory_score)s;
 
 -- name: keep_superseded
--- Stores the current content of exchanges before it changes, if the namespace keeps history.
-INSERT INTO memsense.superseded_chunks (tenant_id, scope_id, chunk_id, version, content)
+-- Stores the current content of exchanges before it changes; until %(kept_until)s, or for good if that is null.
+INSERT INTO memsense.superseded_chunks (tenant_id, scope_id, chunk_id, version, content, kept_until)
 SELECT c.tenant_id, c.scope_id, c.chunk_id,
-    1 + (SELECT count(*) FROM memsense.superseded_chunks AS x
+    1 + coalesce((SELECT max(x.version) FROM memsense.superseded_chunks AS x
          WHERE x.tenant_id = %(tenant_id)s AND x.tenant_id = c.tenant_id AND x.scope_id = %(scope_id)s
-           AND x.chunk_id = c.chunk_id),
+           AND x.chunk_id = c.chunk_id), 0),
     jsonb_build_object(
         'user_text', substr(c.user_text, c.opening_length + 1), 'assistant_text', c.assistant_text,
         'personal_info', c.personal_info, 'preferences', c.preferences, 'events', c.events,
-        'task_tag', c.task_tag, 'tags', c.tags, 'metadata', c.metadata, 'occurred_at', c.occurred_at)
+        'task_tag', c.task_tag, 'tags', c.tags, 'metadata', c.metadata, 'occurred_at', c.occurred_at),
+    %(kept_until)s::timestamptz
 FROM memsense.chunks AS c
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
-  AND c.granularity = 'turn' AND c.status = 'active'
-  AND EXISTS (
-      SELECT
-      FROM memsense.scopes AS s
-      JOIN memsense.settings AS k ON k.tenant_id = s.tenant_id AND k.namespace_id = s.namespace_id
-      WHERE s.tenant_id = %(tenant_id)s AND s.tenant_id = c.tenant_id AND s.scope_id = %(scope_id)s
-        AND k.name = 'history' AND k.value = '"on"');
+  AND c.granularity = 'turn' AND c.status = 'active';
+
+-- name: delete_lapsed_versions
+DELETE FROM memsense.superseded_chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND kept_until <= now();
 
 -- name: list_superseded
 -- The stored versions of a chunk, oldest first; none for a forgotten chunk.
-SELECT x.version, x.content, x.superseded_at
+SELECT x.version, x.content, x.superseded_at, x.kept_until
 FROM memsense.superseded_chunks AS x
 JOIN memsense.chunks AS c ON c.tenant_id = x.tenant_id AND c.scope_id = x.scope_id AND c.chunk_id = x.chunk_id
 JOIN memsense.scopes AS s ON s.tenant_id = x.tenant_id AND s.scope_id = x.scope_id
@@ -55,4 +54,5 @@ JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = 
 WHERE x.tenant_id = %(tenant_id)s AND c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
   AND n.tenant_id = %(tenant_id)s AND n.name = %(namespace)s AND x.chunk_id = %(chunk_id)s
   AND c.status <> 'deleted' AND (c.expires_at IS NULL OR c.expires_at > now())
+  AND (x.kept_until IS NULL OR x.kept_until > now())
 ORDER BY x.version;

@@ -49,6 +49,7 @@ from memsense.store.reindexing import relex_memory
 from memsense.store.scopes import Namespace, Scope, lock_scope
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Unembedded, embed_left, fetch_unembedded
+from memsense.store.versions import delete_lapsed_versions
 from memsense.types import EmbeddingModel
 
 PROBE = "Is anybody there?"
@@ -349,6 +350,7 @@ def _end_sweep(connection: Connection, lease: Lease, job: LeasedJob) -> None:
     scope = _scope(lease, _scope_id(job))
     user_id = find_user(connection, scope.tenant_id, scope.scope_id)
     lock_scope(connection, lease.namespace, user_id)
+    delete_lapsed_versions(connection, scope)
     finish_jobs(connection, lease, [job.job_id])
     schedule_sweep(connection, scope)
 

@@ -1481,7 +1481,8 @@ class Memory:
     def versions(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> "list[Version]":
         """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
-        Versions are kept while the setting `history` is on; a forgotten memory has none.
+        Versions are kept while the setting `history` is on; without it, what an update replaced is
+        kept for 30 days. A forgotten memory has none.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.

@@ -419,6 +419,14 @@ _KINDS: Mapping[str, type] = MappingProxyType(
 """The constants that are whole numbers or switches; the other numbers may have fractions."""
 
 
+SCORE_WEIGHTS: tuple[str, ...] = (
+    *ROUTES,
+    *(item.name for item in fields(Profile) if item.name.endswith(("_weight", "_boost"))),
+    "memory_alpha",
+    "turn_support_coefficient",
+)
+"""Names of all constants that weigh a part of a score."""
+
 _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rrf_k", 0, 10_000),
     ("list_depth", 1, 1000),
@@ -650,6 +658,9 @@ def _read_profile_option(value: object) -> object:
 
 GivenProfile = Annotated[str | InstanceOf[Profile], BeforeValidator(_read_profile_option)]
 """A profile, or the name of one."""
+
+LARGEST_VALUES: Mapping[str, float] = {name: high for name, _, high in _RANGES}
+"""The largest value of each constant that has a range."""
 
 TUNABLE: tuple[str, ...] = tuple(BALANCED.constants())
 """The names of all weights and constants that a setting or a search may change."""

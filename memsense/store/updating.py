@@ -15,7 +15,7 @@ from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import Ttl
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace, Scope
-from memsense.store.versions import keep_versions
+from memsense.store.versions import EDIT_DAYS, keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue
 
 FILE = "update.sql"
@@ -219,7 +219,7 @@ def write_update(
     """
     stored = [part.chunk_id for part in parts]
     embed.require(place.scope.models, [ChunkTexts.of(draft) for draft in drafts])
-    keep_versions(connection, place.scope, stored)
+    keep_versions(connection, place.scope, stored, days=EDIT_DAYS)
     chunk_ids = writes.overwrite_turns(
         connection, place.scope, stored, drafts, embed, event="updated", detail=detail
     )

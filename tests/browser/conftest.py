@@ -90,12 +90,18 @@ def site(chromium: "Browser", database_url: str) -> Generator["Site"]:  # noqa: 
         while not server.started:
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
+
+        def stop() -> None:
+            server.should_exit = server.force_exit = True
+            thread.join()
+
         try:
             address = f"http://127.0.0.1:{port}"
-            yield Site(address=address, keys=keys, chunks=chunks, memory=memory, delays=delays)
+            yield Site(
+                address=address, keys=keys, chunks=chunks, memory=memory, delays=delays, stop=stop
+            )
         finally:
-            server.should_exit = True
-            thread.join()
+            stop()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -53,6 +54,7 @@ class Site:
     """A server with its keys by name, and what its pages complained of.
 
     `delays` are seconds by which it delays its answers, by the end of their path.
+    `stop` ends the server.
     """
 
     address: str
@@ -60,6 +62,7 @@ class Site:
     chunks: dict[str, int]
     memory: Any
     delays: dict[str, float]
+    stop: Callable[[], None]
     complaints: list[str] = field(default_factory=list[str])
 
 

@@ -17,7 +17,7 @@ SESSION = "/ui/memories/session?user=ada&session=monday"
 
 def ask(page: "Page", question: str = "green tea in Lisbon") -> None:
     page.goto("/ui/")
-    page.get_by_label("Question").fill(question)
+    page.get_by_label("Question", exact=True).fill(question)
     page.get_by_role("button", name="Search").click()
     page.get_by_role("heading", name=re.compile("hits")).wait_for()
 
@@ -114,7 +114,7 @@ def test_a_part_has_the_same_colour_on_every_page(page: "Page") -> None:
 def test_filters_and_a_profile_change_the_answer(page: "Page") -> None:
     page.goto("/ui/")
     page.get_by_text("User, filters, profile").click()
-    page.get_by_label("Question").fill("tea")
+    page.get_by_label("Question", exact=True).fill("tea")
     page.get_by_label("User").fill("ada")
     page.get_by_label("Session").fill("tuesday")
     page.get_by_label("Profile").select_option("lexical")
@@ -200,6 +200,66 @@ def test_a_replay_shows_the_weight_that_the_slider_has_200_times(page: "Page", s
     check_drags(page, site, 200)
 
 
+def test_a_server_that_stops_while_sliding_is_told_within_a_second(
+    page: "Page", site: Site
+) -> None:
+    tune(page)
+    slider = page.get_by_role("slider", name="lexical", exact=True)
+    slider.focus()
+    slider.press("Home")
+    page.get_by_role("region", name="As recorded").wait_for()
+    site.delays["/replay"] = 5.0
+    slider.press("End")
+    page.locator("#replayed.waiting").wait_for(timeout=1500)
+    site.stop()
+    band = page.get_by_role("alert").filter(has_text="The server does not answer")
+    band.wait_for(timeout=1000)
+    assert re.search(r"picture of \d\d:\d\d:\d\d\.", band.text_content() or "")
+    assert band.get_by_role("button", name="Try again").is_visible()
+    greyed = page.locator("#replayed.lost")
+    assert greyed.evaluate("it => getComputedStyle(it).filter") == "grayscale(1)"
+    assert page.get_by_role("region", name="Now").is_visible(), "the picture stays"
+    site.complaints.clear()
+
+
+def test_an_error_leaves_the_picture_and_another_try_mends_it(page: "Page", site: Site) -> None:
+    tune(page)
+    slider = page.get_by_role("slider", name="lexical", exact=True)
+    slider.fill("0")
+    page.get_by_role("region", name="As recorded").wait_for()
+    field = page.locator("#w-lexical")
+    field.evaluate("it => { it.type = 'text'; it.value = 'x'; }")
+    page.locator(".sliders").first.evaluate("it => it.requestSubmit()")
+    page.get_by_role("alert").wait_for()
+    assert page.get_by_role("region", name="Now").is_visible()
+    field.evaluate("it => { it.value = '1'; }")
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".lost-band").wait_for(state="detached")
+    assert page.locator("#replayed.lost").count() == 0
+    assert all("422" in told for told in site.complaints)
+    site.complaints.clear()
+
+
+def test_a_form_sent_after_the_session_has_ended_loses_nothing(page: "Page", site: Site) -> None:
+    page.goto("/ui/memories/2")
+    page.get_by_text("Edit text and tags").click()
+    text = "I drink green tea\nand water."
+    page.get_by_label("Text of user").fill(text)
+    page.get_by_label("Reason, for the history").fill("more")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Save changes").click()
+    page.get_by_label("Key").fill(site.keys["admin"])
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("Nothing was sent").wait_for()
+    assert page.get_by_label("Text of user").input_value() == text
+    assert page.get_by_label("Reason, for the history").input_value() == "more"
+    assert site.keys["admin"] not in page.evaluate("JSON.stringify(sessionStorage)")
+    page.get_by_role("button", name="Save changes").click()
+    page.get_by_text("and water").first.wait_for()
+    assert site.memory.get(2).user_text == text
+    assert page.evaluate("sessionStorage.length") == 0
+
+
 def test_a_key_revoked_while_sliding_leads_to_the_sign_in(page: "Page", site: Site) -> None:
     tune(page)
     for key in site.memory.access_keys.list():
@@ -266,6 +326,10 @@ def test_a_memory_is_added_and_edited(page: "Page", site: Site) -> None:
     page.get_by_label("Tags").fill("music")
     page.get_by_role("button", name="Save changes").click()
     page.get_by_text("I play the viola.").first.wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.locator(".text strong", has_text="oboe").first.wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("I play the viola.").first.wait_for()
     [hit] = site.memory.search("viola", user_id="ada", top_k=1)
     assert list(hit.chunk.tags) == ["music"]
 
@@ -282,7 +346,12 @@ def test_hits_are_labelled_and_a_set_shows_what_weights_do(page: "Page", site: S
     page.get_by_role("link", name="Questions", exact=True).click()
     assert page.get_by_role("link", name="green tea in the morning").is_visible()
     page.get_by_role("link", name="Try other weights").click()
-    slider = page.get_by_role("slider", name="tokens_weight", exact=True)
+    page.get_by_label("From profile").select_option("semantic")
+    page.locator("#was-lexical", has_text="semantic 0.00").wait_for()
+    page.get_by_label("From profile").select_option("in force")
+    page.locator("#was-lexical", has_text="in force").wait_for()
+    page.get_by_text("Similar meaning").click()
+    slider = page.get_by_role("slider", name="tokens", exact=True)
     slider.focus()
     slider.press("Home")
     page.get_by_role("button", name="Ask all questions with both").click()
@@ -503,6 +572,9 @@ def test_axe_finds_no_violation_on_any_page(
     page.get_by_role("link", name="this trace").click()
     page.get_by_role("heading", name="Candidates").wait_for()
     found += violations(page)
+    page.get_by_role("link", name=re.compile("^Why ")).first.click()
+    page.get_by_role("heading", name="What decided").wait_for()
+    found += violations(page)
     page.goto("/ui/?q=tea")
     page.get_by_role("button", name="Right memory").first.click()
     page.locator("[aria-pressed=true]").wait_for()
@@ -516,7 +588,7 @@ def test_axe_finds_no_violation_on_any_page(
             "/ui/questions/set?name=questions&lexical=0", "/ui/context",
             "/ui/context?q=Which+tea%3F&user=ada&silence=0",
             "/ui/traces/compare?one=balanced&other=lexical")  # fmt: skip
-    for width in (1280, 390):
+    for width in (1280, 375):
         page.set_viewport_size({"width": width, "height": 844})
         for number, path in enumerate((*PAGES, *more)):
             page.goto(path)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html import unescape
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote, urlencode
 from uuid import uuid4
@@ -14,8 +15,9 @@ from steering import PLANTED, REAL, find_steering
 
 from memsense.explain.replay import ListedHit, ListReasons, join_moves
 from memsense.search.hits import Supersession
-from memsense.search.profiles import ROUTES
+from memsense.search.profiles import PROFILES, ROUTES
 from memsense.search.rank import score
+from memsense.server.page.ask import SLIDERS, list_sliders
 from memsense.server.page.bars import PARTS, draw_bars
 from memsense.server.page.markup import list_words, render_excerpt, render_markdown
 from memsense.server.page.render import STATIC
@@ -71,6 +73,19 @@ def test_signing_in_leads_to_no_other_place(served: Served, path: str) -> None:
     browser = TestClient(served.app, base_url=BASE, follow_redirects=False)
     answer = browser.post("/ui/sign-in", data={"key": served.key("acme"), "next": path})
     assert answer.headers["location"] == "/ui/"
+
+
+def test_a_form_whose_session_has_ended_leads_back_to_its_page(served: Served) -> None:
+    browser = TestClient(served.app, base_url=BASE, follow_redirects=False)
+    page = "/ui/memories?user=a%26b"
+    for referer, path in ((BASE + page, page), ("https://evil.example/v1", "/ui/"), ("", "/ui/")):
+        answer = browser.post("/ui/memories/1/edit", headers={"Referer": referer})
+        assert answer.headers["location"] == f"/ui/sign-in?next={quote(path, safe='')}"
+
+
+def test_the_page_names_its_namespace(served: Served) -> None:
+    text = sign_in(served).get("/ui/memories").text
+    assert text.count("namespace <bdi>default</bdi>") == 2
 
 
 def test_a_wrong_key_is_told_and_starts_no_session(served: Served) -> None:
@@ -580,6 +595,29 @@ def test_a_memory_is_added_edited_and_exported(served: Served) -> None:
         assert reader.post(path, data=data).status_code == 403, path
 
 
+def test_an_edit_is_undone_by_its_button(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    chunk_id = add(served.client(), tags=["home"])
+    stored = memory.get(chunk_id)
+    path = f"/ui/memories/{chunk_id}"
+    token = token_of(browser, path)
+    edited = browser.post(f"{path}/edit", data={"token": token, "user": "I left.", "tags": "x"})
+    assert "kept for 30 days" in edited.text
+    assert ">Undo</button>" in edited.text
+    assert memory.get(chunk_id).user_text == "I left."
+    undone = browser.post(f"{path}/undo", data={"token": token, "version": "1"})
+    assert ">Undo</button>" in undone.text
+    again = memory.get(chunk_id)
+    assert (again.user_text, again.assistant_text, again.tags) == (
+        stored.user_text, stored.assistant_text, stored.tags,
+    )  # fmt: skip
+    assert browser.post(f"{path}/undo", data={"token": token, "version": "9"}).status_code == 404
+    viewer = sign_in(served, "read")
+    data = {"token": token_of(viewer, "/ui/"), "version": "2"}
+    assert viewer.post(f"{path}/undo", data=data).status_code == 403
+    assert "/undo" not in viewer.get(path).text
+
+
 def test_keys_are_created_shown_once_and_revoked(served: Served) -> None:
     browser = sign_in(served)
     data = {"token": token_of(browser, "/ui/keys"), "name": "chat", "scope-read": "1", "days": "9"}
@@ -704,7 +742,7 @@ def test_labels_make_a_set_of_questions_that_shows_what_weights_do(served: Serve
     places = [found[name].index(ids[1]) + 1 for name in ("before", "after")]
     assert f"first right {places[0]} → {places[1]}" in compared
     mean = [f"{1 / place:.3f}" for place in places]
-    assert f"<strong>{mean[0]} → {mean[1]} " in compared
+    assert f">{mean[0]} → {mean[1]} " in compared
     assert "A cup of green tea" in compared
     assert memory.traces.list() == []
 
@@ -719,6 +757,107 @@ def test_labels_make_a_set_of_questions_that_shows_what_weights_do(served: Serve
     assert re.findall(r'<td class="number">(\d+)</td>', listed) == ["1", "0"]
     memory.erase(user_id="ada")
     assert "green tea" not in browser.get("/ui/questions").text
+
+
+def read_form(html: str, action: str) -> dict[str, str]:
+    """What a browser would send of a form whose fields nobody touched."""
+    [form] = re.findall(rf'<form[^>]* action="{action}".*?</form>', html, re.DOTALL)
+    fields: dict[str, str] = {}
+    for tag in re.findall(r"<input[^>]*>", form):
+        values = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        fields[values["name"]] = unescape(values["value"])
+    return fields
+
+
+def test_a_comparison_shows_what_the_api_computes_for_each_pair_of_profiles(
+    served: Served,
+) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    texts = ["I drink green tea at home.", "A tea shop opened near the river.",
+             "My sister drinks black coffee.", "Green paint for the garden door."]  # fmt: skip
+    ids = [
+        add(served.client(), session_id=f"s{n}", messages=[{"role": "user", "content": text}])
+        for n, text in enumerate(texts)
+    ]
+    for question, right in (("Which tea is green?", 1), ("Who drinks coffee?", 0), ("door", 2)):
+        memory.questions.label(question, ids[right], right=True, user_id="ada")
+    drawn = read_form(
+        browser.get("/ui/questions/set", params={"name": "questions"}).text, "/ui/questions/set"
+    )
+    assert {f"was_{name}" for name in SLIDERS} < drawn.keys()
+    names = ["", *PROFILES]
+    for base, other in product(names, names):
+        # The sliders are still those of the profile in force; one of them is moved.
+        for moved in ({}, {"coverage_weight": "1.25"}):
+            if not other and not moved:
+                continue
+            fields = {**drawn, "base": base, "other": other, **moved}
+            page = browser.get("/ui/questions/set", params=fields).text
+            expected = memory.questions.compare(
+                "questions",
+                before=base or None,
+                after=other or None,
+                overrides={name: float(value) for name, value in moved.items()} or None,
+            )
+            for name in ("recall", "reciprocal_rank", "ndcg"):
+                one, two = (getattr(it, name) for it in (expected.before, expected.after))
+                assert f'data-{name}="{one!r} {two!r}"' in page, (base, other, moved, name)
+                assert f"{one:.3f} → {two:.3f} " in page
+    redrawn = browser.get("/ui/questions/set", params={**drawn, "base": "semantic"},
+                          headers={"HX-Request": "true"}).text  # fmt: skip
+    assert read_form(redrawn, "/ui/questions/set")["lexical"] == "0.0"
+    assert "mean reciprocal rank" not in redrawn
+
+
+def test_each_weight_of_a_score_has_a_slider_with_the_colour_of_its_part() -> None:
+    profile = PROFILES["balanced"]
+    sliders = [item for items in list_sliders(profile.constants()).values() for item in items]
+    assert sorted(item.name for item in sliders) == sorted(SLIDERS)
+    assert len({item.label for item in sliders}) == len(sliders)
+    weights = {name for name in profile.constants() if name.endswith(("_weight", "_boost"))}
+    assert {*ROUTES, *weights, "memory_alpha", "turn_support_coefficient", "mmr_lambda"} == {
+        *SLIDERS
+    }
+    # The second model's part takes the place of the others on their scale: no weight is its own.
+    assert PARTS.keys() - {"second_model"} == {item.part for item in sliders} - {"other"}
+    for item in sliders:
+        profile.override(**{item.name: item.largest})
+
+
+def test_why_this_not_that_names_changes_that_turn_the_order(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    texts = ["Tea, tea, tea: which tea do I drink, tea drinker?", "I drink green tea at home.",
+             "Green paint for the garden door.", "Which tea is green, I ask?"]  # fmt: skip
+    for number, text in enumerate(texts):
+        said = [{"role": "user", "content": text}]
+        add(served.client(), session_id=f"s{number}", messages=said)
+    trace_id = record(browser, q="Which green tea do I drink?", user="ada")
+    trace = memory.traces.get(trace_id)
+    first, *others = sorted(
+        (it for it in trace.candidates if it.hit_rank), key=lambda it: it.hit_rank or 0
+    )
+    listed = unescape(browser.get(f"/ui/traces/{trace_id}").text)
+    turned = 0
+    for other in others:
+        path = f"/ui/traces/{trace_id}/difference?a={first.chunk_id}&b={other.chunk_id}"
+        assert path in listed
+        text = browser.get(path).text
+        lead = first.final_score - other.final_score
+        assert f'<td class="number">{lead:+.4f}</td><td></td>' in text
+        parts = first.parts().keys() | other.parts().keys()
+        gaps = {it: first.parts().get(it, 0.0) - other.parts().get(it, 0.0) for it in parts}
+        largest = max(gaps, key=lambda it: abs(gaps[it]))
+        shown = re.findall(r"</span>(\w+)</th><td class=\"number\">([+-][0-9.]+)</td>", text)
+        decisive = [(name, value) for name, value in shown if name in gaps and value in text]
+        assert (largest, f"{gaps[largest]:+.4f}") in decisive
+        for name, value in re.findall(r'data-constant="(\w+)" data-value="([0-9.]+)"', text):
+            replay = memory.traces.replay(trace_id, overrides={name: float(value)})
+            ranks = {hit.chunk_id: hit.rank for hit in replay.new}
+            assert ranks[other.chunk_id] < ranks.get(first.chunk_id, 99), (name, value)
+            turned += 1
+    assert turned >= len(others)
+    for wrong in (f"a={first.chunk_id}&b={first.chunk_id}", "a=1&b=999999"):
+        assert browser.get(f"/ui/traces/{trace_id}/difference?{wrong}").status_code == 404
 
 
 def test_a_question_is_removed_from_its_set(served: Served) -> None:
@@ -786,6 +925,9 @@ def test_a_changed_fact_is_marked_wherever_its_memories_are_listed(served: Serve
         if new in shown:
             expected.add((str(old), "supersedes"))
         assert links == expected, path
+        # The date of either mark is the day of the newer memory.
+        days = re.findall(r"(?:superseded by|supersedes) #\d+ since ([0-9-]+)", text)
+        assert days == ["2026-03-01"] * len(expected), path
     token = re.search(r'name="token" value="([^"]+)"', browser.get(f"/ui/memories/{old}").text)
     assert token is not None
     form = {"token": token[1], "older": str(old), "newer": str(new)}

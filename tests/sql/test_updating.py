@@ -98,14 +98,16 @@ def test_an_updated_exchange_is_as_if_it_had_been_said_so(
     assert contents(conn, "ada") == contents(conn, "bo")
     assert_counted(conn)
     assert find_words(conn, f"number {which} of Lisbon") <= {
-        ("traces", f"number {which} of Lisbon")
+        ("traces", f"number {which} of Lisbon"),
+        ("superseded_chunks", f"number {which} of Lisbon"),
     }
     [*_, event] = memory.history(ids[which])
     assert event.kind == "updated"
     changed_fields = ["content", "facets", "tags", "metadata"]
     assert event.detail == {"changed": changed_fields, "reason": "told us"}
     assert memory.search("Porto Douro", user_id="ada")[0].chunk_id == ids[which]
-    assert memory.versions(ids[which]) == []
+    [version] = memory.versions(ids[which])
+    assert version.kept_until is not None
 
 
 def write_report(*steps: str) -> str:
@@ -280,13 +282,40 @@ def test_with_history_earlier_versions_are_kept_until_forgotten_or_erased(
     for question in ("Zanzibarword", "Xylophoneword"):
         assert all("Krakatoaword" in hit.content for hit in memory.search(question, user_id="ada"))
     memory.settings.set(history="off")
-    memory.update(chunk.chunk_id, content="We met in Vesuviusword.")
+    ingest("We met in Vesuviusword.")
     assert len(memory.versions(chunk.chunk_id)) == 2
     memory.forget(chunk.chunk_id)
     assert memory.versions(chunk.chunk_id) == []
     receipt = memory.delete(chunk.chunk_id)
     assert receipt.counts["superseded_chunks"] == 2
     assert find_words(conn, "Zanzibarword", "Xylophoneword", "Krakatoaword") == set()
+
+
+def test_without_history_an_edit_can_be_undone_for_30_days(
+    memory: MemSense, conn: psycopg.Connection
+) -> None:
+    [chunk] = memory.add([{"role": "user", "content": "In Zanzibarword."}], user_id="ada",
+                         session_id="monday")  # fmt: skip
+    for text in ("In Xylophoneword.", "In Krakatoaword."):
+        memory.update(chunk.chunk_id, content=text)
+    first, second = memory.versions(chunk.chunk_id)
+    assert first.content["user_text"] == "In Zanzibarword."
+    for version in (first, second):
+        assert version.kept_until is not None
+        kept = version.kept_until - version.superseded_at
+        assert timedelta(days=29, hours=23) < kept < timedelta(days=30, minutes=1)
+    lapse = "UPDATE memsense.superseded_chunks SET kept_until = now() WHERE version = 1"
+    conn.execute(lapse)
+    assert memory.versions(chunk.chunk_id) == [second]
+    # The sweep is due when the days of the first version are over.
+    conn.execute("UPDATE memsense.jobs SET run_at = now() WHERE kind = 'expire'")
+    memory.jobs.run()
+    assert find_words(conn, "Zanzibarword") == set()
+    assert memory.versions(chunk.chunk_id) == [second], "its number stays"
+    memory.update(chunk.chunk_id, content="In Vesuviusword.")
+    assert [it.version for it in memory.versions(chunk.chunk_id)] == [2, 3]
+    memory.erase(user_id="ada")
+    assert find_words(conn, "Xylophoneword", "Krakatoaword", "Vesuviusword") == set()
 
 
 def test_impossible_updates_are_refused_with_the_reason(memory: MemSense) -> None:

@@ -1,5 +1,6 @@
 """Page *Ask*: a question, its hits with their arithmetic, and why another memory is no hit."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,8 +12,9 @@ from fastapi.responses import Response
 
 from memsense.client.questions import DEFAULT_SET
 from memsense.errors import MemSenseError, NotFoundError
+from memsense.inputs import shorten
 from memsense.search.hits import SearchResult
-from memsense.search.profiles import ROUTES
+from memsense.search.profiles import LARGEST_VALUES, SCORE_WEIGHTS
 from memsense.server.page.bars import list_legend
 from memsense.server.page.markup import list_words
 from memsense.server.page.ranked import RankedMemory, list_memories, rank_hits
@@ -24,7 +26,7 @@ from memsense.server.page.visitors import (
     read_form,
     redirect_after_post,
 )
-from memsense.server.problems import status_of
+from memsense.server.problems import ProblemError, status_of
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 
@@ -35,15 +37,37 @@ MISSED_MEMORIES = 5
 INPUT_ERRORS = frozenset({404, 422})
 """Statuses of errors in the form's own fields: the page shows them above the form, with 200."""
 
-SLIDERS: Mapping[str, float] = {
-    **dict.fromkeys(ROUTES, 4.0),
-    "coverage_weight": 2.0,
-    "tokens_weight": 3.0,
-    "memory_alpha": 1.0,
-    "mmr_lambda": 1.0,
-}
-"""The constants that have sliders, with the largest value of each."""
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "Same words": ("lexical", "coverage", "phrase", "quoted", "identifier", "words_alone"),
+    "Similar meaning": (
+        "vec_full", "vec_user", "vec_assistant", "vec_next_user", "similarity",
+        "tokens", "tokens_around", "tokens_session", "reranker",
+    ),
+    "Time and facts": ("time", "date", "inside", "beside", "latest", "current", "facet_events"),
+    "Who and where": ("tokens_speaker", "facet_personal_info", "facet_preferences", "graph"),
+    "Order": ("memory_score", "turn_support", "other"),
+}  # fmt: skip
+"""Families of sliders, with the parts of a score that theirs weigh."""
 
+PARTS_OF_WEIGHTS: Mapping[str, str] = {
+    "memory_alpha": "memory_score",
+    "turn_support_coefficient": "turn_support",
+    "second_turn_weight": "turn_support",
+    "session_chunk_weight": "turn_support",
+    "inside_alone_weight": "inside",
+    "tokens_whole_weight": "tokens_session",
+    "rrf_weight": "other",
+    "mmr_lambda": "other",
+}
+"""The parts that weights of another name weigh; "other" is every part of a route, or none."""
+
+SLIDERS: Mapping[str, str] = {
+    name: PARTS_OF_WEIGHTS.get(name, re.sub("_(weight|boost)$", "", name))
+    for name in (*SCORE_WEIGHTS, "mmr_lambda")
+}
+"""The constants that have sliders, with the part of a score that each weighs."""
+
+LARGEST_SLIDER = 4.0
 NOTHING_CHANGED: Mapping[str, float] = {}
 
 FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile", "kind", "set")
@@ -211,6 +235,16 @@ class Slider:
     largest: float
 
     @property
+    def label(self) -> str:
+        """The part that the slider weighs, or the constant's name if several weigh one part."""
+        return self.part if [*SLIDERS.values()].count(self.part) == 1 else self.name
+
+    @property
+    def is_moved(self) -> bool:
+        """Return whether the slider has another value than the recorded one."""
+        return self.value != self.recorded
+
+    @property
     def step(self) -> str:
         """The step between two values, so fine that the slider can stand at each of them."""
         is_round = all(float(f"{x:.2f}") == x for x in (self.value, self.recorded))
@@ -219,17 +253,49 @@ class Slider:
 
 def list_sliders(
     profile: Mapping[str, Any], changed: Mapping[str, float] = NOTHING_CHANGED
-) -> list[Slider]:
-    """Return a slider for each constant of a recorded profile that has one."""
+) -> dict[str, list[Slider]]:
+    """Return, by family, a slider for each constant of a recorded profile that has one."""
     constants = {**profile, **profile.get("weights", {})}
-    return [
-        Slider(
-            name=name,
-            part="memory_score" if name == "memory_alpha" else name.removesuffix("_weight"),
-            value=float(changed.get(name, constants[name])),
-            recorded=float(constants[name]),
-            largest=max(largest, float(constants[name])),
+    families: dict[str, list[Slider]] = {}
+    for family, parts in FAMILIES.items():
+        families[family] = [
+            Slider(
+                name=name,
+                part=part,
+                value=float(changed.get(name, constants[name])),
+                recorded=float(constants[name]),
+                largest=max(
+                    min(LARGEST_SLIDER, LARGEST_VALUES.get(name, LARGEST_SLIDER)),
+                    float(constants[name]),
+                ),
+            )
+            for name, part in SLIDERS.items()
+            if part in parts and isinstance(constants.get(name), int | float)
+        ]
+    return families
+
+
+def moved_sliders(fields: Mapping[str, str], constants: Mapping[str, Any]) -> dict[str, float]:
+    """Return the sliders that stand elsewhere than where they were drawn.
+
+    A form says in `was_NAME` where that was; without it, the constant's value counts.
+    """
+    constants = {**constants, **constants.get("weights", {})}
+    moved: dict[str, float] = {}
+    for name in SLIDERS:
+        # Earlier versions have recorded profiles without constants of this one.
+        if name not in fields or name not in constants:
+            continue
+        value, was = (
+            _read_weight(name, text) for text in (fields[name], fields.get(f"was_{name}"))
         )
-        for name, largest in SLIDERS.items()
-        if isinstance(constants.get(name), int | float)
-    ]
+        if value is not None and value != (constants[name] if was is None else was):
+            moved[name] = value
+    return moved
+
+
+def _read_weight(name: str, text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError as error:
+        raise ProblemError(422, f"{name} must be a number, not {shorten(text)}") from error

@@ -26,6 +26,7 @@ from memsense.server.problems import ProblemError
 from memsense.server.requests import check_cursor
 from memsense.server.routes.transfer import export
 from memsense.store.access import KeyScope
+from memsense.store.versions import EDIT_DAYS
 from memsense.types import Chunk, MemoryKind, ScopeStatistics
 
 router = APIRouter(prefix="/ui/memories", include_in_schema=False)
@@ -177,12 +178,14 @@ def describe_bulk(action: str, count: int) -> str:
 
 
 @router.get("/{chunk_id}")
-async def show_memory(chunk_id: ChunkId, visitor: ReadingVisitor) -> Response:
+async def show_memory(chunk_id: ChunkId, visitor: ReadingVisitor, saved: bool = False) -> Response:
     """Show one memory with its attributes, its history and its former texts."""
-    return await _memory_page(visitor, await visitor.caller.memory.get(chunk_id))
+    return await _memory_page(visitor, await visitor.caller.memory.get(chunk_id), saved=saved)
 
 
-async def _memory_page(visitor: Visitor, chunk: Chunk, problem: str | None = None) -> Response:
+async def _memory_page(
+    visitor: Visitor, chunk: Chunk, problem: str | None = None, *, saved: bool = False
+) -> Response:
     memory = visitor.caller.memory
     [item] = await mark_superseded(list_memories([chunk]), memory)
     return visitor.page(
@@ -194,6 +197,8 @@ async def _memory_page(visitor: Visitor, chunk: Chunk, problem: str | None = Non
         history=await memory.history(chunk.chunk_id),
         versions=await memory.versions(chunk.chunk_id) if chunk.status == "active" else (),
         problem=problem,
+        saved=saved,
+        edit_days=EDIT_DAYS,
     )
 
 
@@ -277,7 +282,24 @@ async def edit(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
             await memory.update(chunk_id, **changes, reason=form.get("reason") or None)
     except MemSenseError as error:
         return await _memory_page(visitor, chunk, str(error))
-    return redirect_after_post(f"/ui/memories/{chunk_id}")
+    return redirect_after_post(f"/ui/memories/{chunk_id}{'?saved=true' if changes else ''}")
+
+
+@router.post("/{chunk_id}/undo")
+async def undo_edit(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
+    """Give a memory the texts and tags of a former version; that is an edit, too."""
+    form = await read_form(visitor, "write")
+    memory = visitor.caller.memory
+    rows = [it for it in await memory.versions(chunk_id) if str(it.version) == form.get("version")]
+    if not rows:
+        raise ProblemError(404, f"memory {chunk_id} has no such version any more")
+    was, reason = rows[0].content, f"undone: version {rows[0].version} again"
+    texts = {side: was[f"{side}_text"] for side in ("user", "assistant")}
+    try:
+        await memory.update(chunk_id, content=texts, tags=was["tags"], reason=reason)
+    except MemSenseError as error:
+        return await _memory_page(visitor, await memory.get(chunk_id), str(error))
+    return redirect_after_post(f"/ui/memories/{chunk_id}?saved=true")
 
 
 def _join_lines(text: str) -> str:

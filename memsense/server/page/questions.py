@@ -1,6 +1,5 @@
 """Page *Questions*: sets of questions with labelled hits, and what weights do to all of them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +8,7 @@ from fastapi.responses import Response
 
 from memsense.client.questions import DEFAULT_DEPTH, DEFAULT_SET, QuestionCompared
 from memsense.errors import MemSenseError
-from memsense.inputs import shorten
-from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
+from memsense.server.page.ask import form_error_status, list_sliders, moved_sliders
 from memsense.server.page.bars import list_legend
 from memsense.server.page.traces import TwoRankings, compare_rankings
 from memsense.server.page.visitors import (
@@ -83,8 +81,9 @@ async def show_set(
     """Show a set's questions and, once weights are chosen, what they do to all of them."""
     memory = visitor.caller.whole()
     questions = await memory.questions.list(name)
-    profile = await memory.profiles.get(base or None)
-    overrides = _read_overrides(request, profile.constants())
+    # Sliders change the profile that is asked second.
+    changed = await memory.profiles.get(other or base or None)
+    overrides = moved_sliders(request.query_params, changed.constants())
     values: dict[str, Any] = {
         "set_name": name,
         "questions": questions,
@@ -92,13 +91,15 @@ async def show_set(
         "base": base,
         "other": other,
         "profiles": await visitor.profile_names(),
-        "sliders": list_sliders(profile.constants(), overrides),
+        "sliders": list_sliders(changed.constants(), overrides),
         "overrides": overrides,
         "rows": (),
         "legend": (),
         "problem": None,
     }
-    if not questions or not (other or overrides):
+    # htmx asks for the sliders of another profile, and for no comparison.
+    is_drawn = request.headers.get("hx-request") == "true"
+    if is_drawn or not questions or not (other or overrides):
         return visitor.page("question_set.html", **values)
     try:
         result = await memory.questions.compare(
@@ -108,7 +109,7 @@ async def show_set(
         values["problem"] = str(error)
         return visitor.page("question_set.html", form_error_status(error), **values)
     chunks = await memory.get_many([move.chunk_id for it in result.questions for move in it.moves])
-    titles = (base or profile.name, "Changed")
+    titles = (base or "In force", "Changed")
     rows = [
         QuestionRow(
             compared=it,
@@ -127,18 +128,3 @@ async def show_set(
         ),
     }
     return visitor.page("question_set.html", **values)
-
-
-def _read_overrides(request: Request, constants: Mapping[str, Any]) -> dict[str, float]:
-    overrides: dict[str, float] = {}
-    for name in SLIDERS:
-        text = request.query_params.get(name)
-        if text is None:
-            continue
-        try:
-            value = float(text)
-        except ValueError as error:
-            raise ProblemError(422, f"{name} must be a number, not {shorten(text)}") from error
-        if value != constants.get(name):
-            overrides[name] = value
-    return overrides

@@ -10,8 +10,7 @@ from memsense.errors import MemSenseError
 from memsense.inputs import shorten
 from memsense.search.profiles import read_profile
 from memsense.search.settings import NAMESPACE_DEFAULTS
-from memsense.server.page.ask import SLIDERS, form_error_status
-from memsense.server.page.traces import changed_in
+from memsense.server.page.ask import SLIDERS, form_error_status, moved_sliders
 from memsense.server.page.visitors import (
     AnyVisitor,
     ReadingVisitor,
@@ -74,7 +73,9 @@ async def save_profile(visitor: AnyVisitor) -> Response:
     try:
         trace = await memory.traces.get(UUID(form.get("trace", "")))
         base = read_profile(trace.profile)
-        await memory.profiles.create(name, base, by=visitor.caller.name, **changed_in(form))
+        await memory.profiles.create(
+            name, base, by=visitor.caller.name, **moved_sliders(form, base.constants())
+        )
     except ValueError as error:
         raise ProblemError(422, f"no trace {shorten(form.get('trace', ''))}") from error
     return redirect_after_post(f"/ui/settings?saved={name}#profiles")

@@ -10,8 +10,7 @@ from fastapi.responses import Response
 
 from memsense.errors import MemSenseError
 from memsense.explain.replay import ListedHit, ListReasons, Move, Replay, join_moves
-from memsense.inputs import shorten
-from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
+from memsense.server.page.ask import form_error_status, list_sliders, moved_sliders
 from memsense.server.page.bars import list_legend
 from memsense.server.page.memories import next_page_path
 from memsense.server.page.ranked import (
@@ -21,9 +20,7 @@ from memsense.server.page.ranked import (
     rank_list,
 )
 from memsense.server.page.visitors import ReadingVisitor
-from memsense.server.problems import ProblemError
 from memsense.server.requests import check_cursor
-from memsense.store.traces import Trace
 from memsense.types import Chunk
 
 router = APIRouter(prefix="/ui/traces", include_in_schema=False)
@@ -191,6 +188,7 @@ async def show_trace(
         first=place + 1,
         last=place + len(part),
         count=len(ordered),
+        best=ordered[0].shown_chunk_id or ordered[0].chunk_id if ordered else None,
         earlier=max(0, place - CANDIDATES_PER_PAGE) if place else None,
         later=behind if behind < len(ordered) else None,
         sliders=list_sliders(trace.profile),
@@ -208,7 +206,7 @@ async def replay(
     """
     memory = visitor.caller.memory
     trace = await memory.traces.get(trace_id)
-    overrides = _changed_constants(trace, request) if not profile else {}
+    overrides = moved_sliders(request.query_params, trace.profile) if not profile else {}
     result = await memory.traces.replay(trace_id, profile=profile or None, overrides=overrides)
     chunks = await memory.get_many([hit.chunk_id for hit in (*result.old, *result.new)])
     pair = compare_rankings(("As recorded", "Now"), (result.old, result.new), result.moves, chunks)
@@ -222,28 +220,3 @@ async def replay(
         legend=_legend_of([pair]),
         sliders=list_sliders(trace.profile, overrides),
     )
-
-
-def _changed_constants(trace: Trace, request: Request) -> dict[str, float]:
-    """Return the constants whose sliders stand elsewhere than in the recorded search."""
-    recorded = {slider.name: slider.recorded for slider in list_sliders(trace.profile)}
-    changed: dict[str, float] = {}
-    for name in SLIDERS:
-        text = request.query_params.get(name)
-        if text is None or name not in recorded:
-            continue
-        try:
-            value = float(text)
-        except ValueError as error:
-            raise ProblemError(422, f"{name} must be a number, not {shorten(text)}") from error
-        if value != recorded[name]:
-            changed[name] = value
-    return changed
-
-
-def changed_in(form: Mapping[str, str]) -> dict[str, float]:
-    """Return the constants in a form that a profile changes."""
-    try:
-        return {name: float(form[name]) for name in SLIDERS if form.get(name)}
-    except ValueError as error:
-        raise ProblemError(422, f"a weight must be a number: {error}") from error

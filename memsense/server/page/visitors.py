@@ -141,6 +141,7 @@ class Visitor:
         shared = {
             "caller": self.caller,
             "tenant": self.caller.tenant,
+            "namespace": state_of(self.request).tenants.settings.namespace,
             "pages": list_pages(self.caller),
             "token": self.session.token,
             "is_signed_in": self.session.key is not None,
@@ -220,9 +221,7 @@ def render_error(request: Request, error: Exception) -> Response:
         response = render_alone("error.html", status, **values)
     else:
         # Back to the form that caused it, if it is on this server.
-        came_from = urlsplit(request.headers.get("referer", ""))
-        query = f"?{came_from.query}" if came_from.query else ""
-        back = local_path(f"{came_from.path}{query}")
+        back = _path_of(request.headers.get("referer"))
         response = visitor.page("error.html", status, **{**values, "back": back})
     response.headers.update(headers)
     return response
@@ -231,9 +230,7 @@ def render_error(request: Request, error: Exception) -> Response:
 def redirect_to_sign_in(request: Request, _: Exception) -> Response:
     """Return the redirect to the sign-in; htmx loads it as a page, not into its target."""
     if request.headers.get("hx-request") == "true":
-        came_from = urlsplit(request.headers.get("hx-current-url", ""))
-        query = f"?{came_from.query}" if came_from.query else ""
-        path = quote(local_path(f"{came_from.path}{query}"), safe="")
+        path = quote(_path_of(request.headers.get("hx-current-url")), safe="")
         return Response(headers={"HX-Redirect": f"{SIGN_IN}?next={path}"})
     return RedirectResponse(sign_in_path(request), status_code=303)
 
@@ -261,9 +258,15 @@ def local_path(path: str) -> str:
     return path if is_local else HOME
 
 
+def _path_of(address: str | None) -> str:
+    """Return the path and the query of an address of the page, else the home page's."""
+    came_from = urlsplit(address or "")
+    query = f"?{came_from.query}" if came_from.query else ""
+    return local_path(f"{came_from.path}{query}")
+
+
 def sign_in_path(request: Request) -> str:
     """Return the path of the sign-in, from which the visitor comes back to this page."""
-    if request.method != "GET":
-        return SIGN_IN
-    query = f"?{request.url.query}" if request.url.query else ""
-    return f"{SIGN_IN}?next={quote(request.url.path + query, safe='')}"
+    # A form's own address shows nothing: back to the page that had the form.
+    address = str(request.url) if request.method == "GET" else request.headers.get("referer")
+    return f"{SIGN_IN}?next={quote(_path_of(address), safe='')}"
