@@ -71,6 +71,7 @@ COMMANDS = {
     "project": ("memsense.cli.project:app", "List projects, and pool sessions."),
     "tenant": ("memsense.cli.tenant:app", "List, suspend, drop, back up and move tenants."),
     "serve": ("memsense.cli.serve:serve", "Serve memory over HTTP: API, page, health, metrics."),
+    "openapi": ("memsense.cli.serve:openapi", "Print the OpenAPI text of the HTTP API."),
     "key": ("memsense.cli.serve:key", "Create, list and revoke access keys of the HTTP server."),
     "ttl": ("memsense.cli.ttl:app", "Set how long memories are kept; sweep expired ones."),
     "jobs": ("memsense.cli.jobs:app", "List, retry and drop background jobs."),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import memsense
 from memsense.client.tenants import Tenants
@@ -15,6 +15,7 @@ from memsense.server.options import ServerOptions
 try:
     from fastapi import Depends, FastAPI, Request, Response
     from fastapi.openapi.utils import get_openapi
+    from fastapi.routing import APIRoute
     from starlette.middleware.cors import CORSMiddleware
     from starlette.middleware.gzip import GZipMiddleware
     from starlette.routing import Route
@@ -40,6 +41,14 @@ except ImportError as error:
     ) from error
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
+
+TAGS = {
+    "memories": "Memories, sessions, projects, entities and users: store, list, change, erase.",
+    "searches": "Questions, contexts, why-not, recorded searches and sets of questions.",
+    "operating": "Settings, profiles, keys, rules of expiry, jobs, models and indexes.",
+    "transfer": "Exports and imports.",
+    "health": "The state of the server.",
+}
 
 API_ROUTERS = (
     memories.router,
@@ -185,15 +194,33 @@ def _error_response(request: Request, error: Exception) -> Response:
 @cache
 def describe_api() -> dict[str, Any]:
     """Return the OpenAPI document of the API, in which every error is a problem."""
+    routes = [route for router in API_ROUTERS for route in router.routes]
     document = get_openapi(
         title="memsense",
         version=memsense.__version__,
         summary=SUMMARY,
-        routes=[route for router in API_ROUTERS for route in router.routes],
+        routes=routes,
+        servers=[{"url": "/"}],
+        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
     )
-    schemas = document["components"]["schemas"]
-    schemas["Problem"] = Problem.model_json_schema()
+    components, responses = document["components"], dict[str, Any]()
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    components["schemas"] |= problem.pop("$defs") | {"Problem": problem}
+    components["responses"] = responses
     # FastAPI describes its own form of validation errors, which this server never sends.
     for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
+        components["schemas"].pop(name, None)
+    document["security"] = [{scheme: []} for scheme in components["securitySchemes"]]
+    for route in cast("list[APIRoute]", routes):
+        for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            # FastAPI's own ids change with the path.
+            operation["operationId"] = route.name
+            if operation.pop("security", None) is None:
+                operation["security"] = []
+            # Written once: the same ten errors of each route were half of the text.
+            for status, response in operation["responses"].items():
+                if not status.startswith("2"):
+                    responses[name := f"Problem{status}"] = response
+                    operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
     return document

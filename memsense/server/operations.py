@@ -13,10 +13,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
+from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, create_model
 from pydantic_core import to_json
 
 from memsense.client.access_keys import AccessKeysResource
@@ -35,7 +36,7 @@ from memsense.client.user_memory import UserEntities, UserMemory, UserProjects, 
 from memsense.declaration import Parameter, parameters_of, plain_type
 from memsense.graph.resource import Entities
 from memsense.inputs import LARGEST_BIGINT, LONGEST_ID, VISIBLE, wrong_value
-from memsense.server.answers import Answer, Written
+from memsense.server.answers import Answer, Written, ids_in
 from memsense.server.callers import Caller, require, state_of
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import (
@@ -167,7 +168,8 @@ class Operation:
             return None
         if not isinstance(self.body, BodySpec):
             return self.body
-        body = body_of(self.function, self.body, without={*self.path_names, *self.fixed})
+        without = {*self.path_names, *self.fixed}
+        body = body_of(self.function, self.body, name=f"{self.class_name}Body", without=without)
         return body if body.model_fields else None
 
     def signature(self) -> inspect.Signature:
@@ -229,6 +231,8 @@ class Operation:
         headers: dict[str, str] = {}
         if self.location:
             headers["Location"] = f"/v1{self.location}".format(**content)
+        if self.writes_memory:
+            content = {**content, "chunk_ids": sorted(ids_in(content))}
         if not caller.may("read"):
             content = self.answer.close(content)
         body = to_json(content)
@@ -276,11 +280,32 @@ class Operation:
         """Name in OpenAPI, and so of the function in a generated client."""
         return self.name or self.verb.replace(".", "_")
 
+    @property
+    def class_name(self) -> str:
+        """Name of the operation as classes have it: "IndexesRebuild"."""
+        return self.operation_name.title().replace("_", "")
+
+    @property
+    def writes_memory(self) -> bool:
+        """Return whether the answer holds memory, and a key that may not read may ask for it."""
+        return self.scope != "read" and self.answer is not None and self.answer.holds_memory
+
+    @property
+    def is_safe_post(self) -> bool:
+        """Return whether it is a POST that changes nothing."""
+        return (self.method, self.scope, self.status) == ("POST", "read", 200)
+
     def add_to(self, router: APIRouter) -> None:
         """Add the route to a router."""
-        answers: Any = self.answer
-        if self.answer is not None and self.answer.holds_memory and self.scope != "read":
-            answers = self.answer | Written
+        answer: Any = self.answer
+        if self.writes_memory:
+            # One schema for both kinds of keys: of a union, typed clients could use neither part.
+            answer = create_model(
+                f"{self.class_name}Answer",
+                __base__=(Written, answer),
+                __doc__=f"{answer.__doc__} A key without the scope `read` gets the ids alone.",
+                __cls_kwargs__={"json_schema_extra": {"required": ["chunk_ids"]}},
+            )
         # A caller's time limit ends anything that still runs.
         problems = [*self.problems, 504] if "timeout" in self.parameters else self.problems
         router.add_api_route(
@@ -288,9 +313,11 @@ class Operation:
             self.endpoint(),
             methods=[self.method],
             status_code=self.status,
-            response_model=answers,
+            response_model=answer,
             responses=problem_responses(*problems),
             name=self.operation_name,
+            # Clients repeat it after a lost answer.
+            openapi_extra={"x-memsense-safe": True} if self.is_safe_post else None,
         )
 
 
@@ -324,7 +351,10 @@ def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
 def _as_path(parameter: Parameter) -> Any:
     if plain_type(parameter.type) is int:
         return Annotated[int, Path(ge=1, le=LARGEST_BIGINT, description=parameter.text)]
-    return Annotated[parameter.type, Path(description=parameter.text)]
+    # A path always has a value, also where Python has a default.
+    items = get_args(parameter.type)
+    kind = items[0] if NoneType in items else parameter.type
+    return Annotated[kind, Path(description=parameter.text)]
 
 
 def _as_query(operation: Operation, parameter: Parameter) -> inspect.Parameter:
