@@ -327,6 +327,7 @@ class UserMemory(OneUser):
         occurred_at: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         ttl: timedelta | str | None = None,
+        if_version: str | None = None,
         reason: str | None = None,
         key: str | None = None,
         timeout: float | None = None,

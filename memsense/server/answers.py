@@ -236,6 +236,9 @@ class Memory(
             examples=["user: I moved to Lisbon in March."],
         ),
     ]
+    version: Annotated[
+        str, Field(description="Changes with the memory; the ETag of this memory alone.")
+    ]
 
 
 class LeftOff(Answer):

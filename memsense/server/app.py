@@ -123,7 +123,10 @@ def create_app(
             _Cors,
             allow_origins=options.origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Range"],
+            allow_headers=[
+                *("Authorization", "Content-Type", "Idempotency-Key", "Range"),
+                *("If-Match", "If-None-Match"),
+            ],
             expose_headers=["Location", "Retry-After", "Content-Range", "ETag"],
             max_age=600,
         )
@@ -220,7 +223,7 @@ def describe_api() -> dict[str, Any]:
                 operation["security"] = []
             # Written once: the same ten errors of each route were half of the text.
             for status, response in operation["responses"].items():
-                if not status.startswith("2"):
+                if not status.startswith(("2", "3")):
                     responses[name := f"Problem{status}"] = response
                     operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
     return document

@@ -36,7 +36,7 @@ from memsense.client.user_memory import UserEntities, UserMemory, UserProjects, 
 from memsense.declaration import Parameter, parameters_of, plain_type
 from memsense.graph.resource import Entities
 from memsense.inputs import LARGEST_BIGINT, LONGEST_ID, VISIBLE, wrong_value
-from memsense.server.answers import Answer, Written, ids_in
+from memsense.server.answers import Answer, Memory, Written, ids_in
 from memsense.server.callers import Caller, require, state_of
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import (
@@ -188,6 +188,10 @@ class Operation:
                 items.append(_as_query(self, parameter))
         names = {item.name for item in items}
         in_body = has_body and "user_id" in (self.body_type or Body).model_fields
+        if "if_version" in self.parameters:
+            items.append(_keyword("if_match", IfMatch, None))
+        if self.may_be_unchanged:
+            items.append(_keyword("if_none_match", IfNoneMatch, None))
         if self.is_narrowed and "user_id" not in names and not in_body:
             items.append(_keyword("user_id", UserId, None))
         if (body := self.body_type) is not None:
@@ -219,11 +223,18 @@ class Operation:
         return attrgetter(self.verb)(memory)(*positional, **arguments, **self.fixed)
 
     def respond(
-        self, caller: Caller, value: Any, request: Mapping[str, Any], *, compressed: bool
+        self,
+        caller: Caller,
+        value: Any,
+        request: Mapping[str, Any],
+        *,
+        compressed: bool,
+        etags: str = "",
     ) -> Response:
         """Return the response for a result, compressed if the client reads that.
 
-        No answer that holds memory leaves for a key that may not read: it gets the ids alone.
+        No answer that holds memory leaves for a key that may not read: it gets the ids alone. A
+        memory whose ETag is one of `etags` is not sent again.
         """
         if self.answer is None:
             return Response(status_code=self.status)
@@ -235,6 +246,10 @@ class Operation:
             content = {**content, "chunk_ids": sorted(ids_in(content))}
         if not caller.may("read"):
             content = self.answer.close(content)
+        elif issubclass(self.answer, Memory):
+            headers["ETag"] = etag = f'"{content["version"]}"'
+            if self.may_be_unchanged and (etags == "*" or etag in etags):
+                return Response(status_code=304, headers=headers)
         body = to_json(content)
         if compressed and len(body) >= SMALLEST_COMPRESSED:
             body = zlib.compress(body, COMPRESSION, wbits=GZIP)
@@ -247,9 +262,12 @@ class Operation:
 
         async def call(
             request: Request,
+            *,
             caller: Caller,
             body: Body | None = None,
             idempotency_key: str | None = None,
+            if_match: str | None = None,
+            if_none_match: str | None = None,
             **arguments: Any,
         ) -> Response:
             if self.body_type is not None:
@@ -259,13 +277,16 @@ class Operation:
                 del arguments[name]
             if "key" in self.parameters:
                 arguments["key"] = idempotency_key
+            if if_match not in {None, "*"}:
+                arguments["if_version"] = if_match.strip('"')
             if "by" in self.parameters:
                 arguments["by"] = caller.name
             compressed = "gzip" in request.headers.get("accept-encoding", "")
 
             def answer() -> Response:
                 value = self.run(caller, arguments)
-                return self.respond(caller, value, sent, compressed=compressed)
+                etags = if_none_match or ""
+                return self.respond(caller, value, sent, compressed=compressed, etags=etags)
 
             # The answer is written in the thread, too: the loop has every other client to serve.
             return await state_of(request).threads.run(answer)
@@ -284,6 +305,11 @@ class Operation:
     def class_name(self) -> str:
         """Name of the operation as classes have it: "IndexesRebuild"."""
         return self.operation_name.title().replace("_", "")
+
+    @property
+    def may_be_unchanged(self) -> bool:
+        """Return whether it reads one memory, which the caller may have already."""
+        return self.method == "GET" and self.answer is Memory
 
     @property
     def writes_memory(self) -> bool:
@@ -314,7 +340,7 @@ class Operation:
             methods=[self.method],
             status_code=self.status,
             response_model=answer,
-            responses=problem_responses(*problems),
+            responses=problem_responses(*problems) | (UNCHANGED if self.may_be_unchanged else {}),
             name=self.operation_name,
             # Clients repeat it after a lost answer.
             openapi_extra={"x-memsense-safe": True} if self.is_safe_post else None,
@@ -341,6 +367,20 @@ IdempotencyKey = Annotated[
         description=parameters_of(MemSense.add)["key"].text,
     ),
 ]
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        pattern=r'^(\*|"[^"]*")$',
+        description="ETag of the memory as it was read: if it has changed since, it stays so.",
+    ),
+]
+IfNoneMatch = Annotated[
+    str | None, Header(description="ETags of the memory as the caller has it already.")
+]
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The memory is as If-None-Match says"}
+}
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:

@@ -29,6 +29,7 @@ TITLES: Mapping[int, str] = {
     405: "The path does not have this method",
     408: "The request came too slowly",
     409: "The Idempotency-Key was used for another request",
+    412: "The memory has changed",
     413: "The request is too large",
     415: "The content type is not supported",
     416: "The range is not in the file",
@@ -42,6 +43,7 @@ TITLES: Mapping[int, str] = {
 
 STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
     (errors.NotFoundError, 404),
+    (errors.VersionConflictError, 412),
     (errors.ConflictError, 409),
     (errors.QuotaExceededError, 507),
     (errors.InvalidInputError, 422),

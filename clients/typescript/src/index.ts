@@ -225,7 +225,7 @@ export class UserMemory {
     } while (cursor !== null);
   }
 
-  /** Change a memory's texts, tags, time or metadata; what is left out stays. */
+  /** Change a memory; what is left out stays. With `if_version`, only if it is as it was read. */
   async update(chunkId: number, changes: UpdateOptions, call: Call = {}): Promise<Schemas["UpdateAnswer"]> {
     return this.client.unwrap(
       this.client.api.PATCH("/v1/memories/{chunk_id}", {

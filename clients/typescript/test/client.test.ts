@@ -15,6 +15,7 @@ import {
   QuotaExceededError,
   RateLimitError,
   UnavailableError,
+  VersionConflictError,
 } from "memsense";
 import { collect, newUser, readTold } from "./told.js";
 
@@ -65,6 +66,17 @@ test("a memory is read, changed, forgotten and restored", async () => {
   assert.deepEqual((await ada.restore(chunkId)).chunk_ids, [chunkId]);
   await ada.feedback(chunkId, true, "How many hives?");
   assert.equal((await ada.search("hives")).hits.length, 1);
+});
+
+test("of two changes of one version one is done", async () => {
+  const ada = memory.forUser(newUser());
+  const [added] = (await ada.add("I keep two hives.")).memories ?? [];
+  assert.ok(added !== undefined);
+  const change = (tag: string) => ada.update(added.chunk_id, { tags: [tag], if_version: added.version });
+  const changes = await Promise.allSettled([change("one"), change("two")]);
+  const refused = changes.flatMap((it): unknown[] => (it.status === "rejected" ? [it.reason] : []));
+  assert.equal(refused.length, 1);
+  assert.ok(refused[0] instanceof VersionConflictError && refused[0] instanceof ConflictError);
 });
 
 test("a key that may not read gets the ids alone", async () => {
