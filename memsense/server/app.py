@@ -11,14 +11,16 @@ from memsense.client.tenants import Tenants
 from memsense.declaration import unknown_argument
 from memsense.errors import ConfigurationError
 from memsense.server.options import ServerOptions
+from memsense.text.nearest import nearest_name
 
 try:
     from fastapi import Depends, FastAPI, Request, Response
     from fastapi.openapi.utils import get_openapi
     from fastapi.routing import APIRoute
+    from starlette.exceptions import HTTPException
     from starlette.middleware.cors import CORSMiddleware
     from starlette.middleware.gzip import GZipMiddleware
-    from starlette.routing import Route
+    from starlette.routing import Match, Route
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from memsense.server.gate import Gate
@@ -190,8 +192,35 @@ def _find_page_key(app: FastAPI, request: Request) -> str | None:
 
 
 def _error_response(request: Request, error: Exception) -> Response:
-    is_page = request.url.path.startswith(HOME)
-    return render_error(request, error) if is_page else problem_response(error)
+    if request.url.path.startswith(HOME):
+        return render_error(request, error)
+    if isinstance(error, HTTPException) and error.status_code in {404, 405}:
+        error = _unknown_route(request)
+    return problem_response(error)
+
+
+def _unknown_route(request: Request) -> ProblemError:
+    """Return the error for a path without a route, or for a method that the path lacks."""
+    asked = f"{request.method} {request.url.path}"
+    routes = [route for router in API_ROUTERS for route in router.routes]
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = {name for route in cast("list[APIRoute]", matching) for name in route.methods or ()}
+    if methods:
+        allowed = ", ".join(sorted(methods))
+        return ProblemError(405, f"no route {asked}; the path has {allowed}", {"Allow": allowed})
+    parts = request.url.path.split("/")
+    # The paths of the API, with the names and ids of the request; all begin alike.
+    paths = [
+        "/".join(
+            parts[place] if part.startswith("{") and place < len(parts) else part
+            for place, part in enumerate(path.split("/"))
+        )
+        for path in describe_api()["paths"]
+    ]
+    known = {path.removeprefix("/v1/"): path for path in paths}
+    nearest = nearest_name(request.url.path.removeprefix("/v1/"), known)
+    hint = f"; did you mean {known[nearest]}?" if nearest else ""
+    return ProblemError(404, f"no route {asked}{hint}")
 
 
 @cache

@@ -416,15 +416,27 @@ def test_wrong_requests_are_told_as_problems(client: TestClient) -> None:
         "top is unknown; did you mean 'top_k'?"
     )
     as_json = {"Content-Type": "application/json"}
-    problem(client.post("/v1/search", content="{", headers=as_json), 422)
+    broken = client.post("/v1/search", content='{"query":\n "tea" 1}', headers=as_json)
+    assert problem(broken, 422) == (
+        "the body is not JSON: line 2, column 8: Expecting ',' delimiter"
+    )
     wrong = {"query": 7, "user_id": "ada", "top_k": 0, "profle": "lexical"}
     answer = client.post("/v1/search", json=wrong)
     told = problem(answer, 422)
     for part in ("query must be a text", "top_k must be", "profle is unknown; did you mean"):
         assert part in told
     assert [it["argument"] for it in answer.json()["errors"]] == ["query", "top_k", "profle"]
-    problem(client.get("/v1/nothing"), 404)
+    assert problem(client.get("/v1/nothing"), 404) == "no route GET /v1/nothing"
+    nearest = "no route GET /v1/memory; did you mean /v1/memories?"
+    assert problem(client.get("/v1/memory"), 404) == nearest
+    nearest = "no route POST /v1/memories/42/forgt; did you mean /v1/memories/42/forget?"
+    assert problem(client.post("/v1/memories/42/forgt"), 404) == nearest
     problem(client.get("/v1/search"), 405)
+    refused = client.put("/v1/memories/42")
+    assert problem(refused, 405) == (
+        "no route PUT /v1/memories/42; the path has DELETE, GET, PATCH"
+    )
+    assert refused.headers["Allow"] == "DELETE, GET, PATCH"
     problem(client.get("/v1/memories/0"), 422)
     problem(client.get("/v1/memories/9223372036854775807"), 404)
     body = {"query": "x", "user_id": "ada", "profile": "nothing"}

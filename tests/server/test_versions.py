@@ -1,10 +1,10 @@
 """Versions of a memory: ETag, If-Match and If-None-Match, and `if_version` in Python."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
 from serving import Served, add
 
 from memsense.errors import VersionConflictError
@@ -46,7 +46,7 @@ def test_of_two_changes_of_one_version_one_is_done(
     path = f"/v1/memories/{add(client)}"
     etag = client.get(path).headers["ETag"]
 
-    def send(body: dict[str, object]) -> Response:
+    def send(body: dict[str, object]) -> Any:
         return client.patch(path, json=body, headers={"If-Match": etag})
 
     with ThreadPoolExecutor(2) as threads:
