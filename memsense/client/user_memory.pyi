@@ -371,6 +371,7 @@ class UserMemory(OneUser):
         metadata: Mapping[str, Any] | None = None,
         granularity: Literal["turn", "session"] = "turn",
         statuses: Sequence[Literal["active", "archived", "deleted"]] = ("active",),
+        contains: str | None = None,
         order: Literal["newest", "oldest"] = "newest",
         limit: int = 50,
         cursor: str | None = None,

@@ -1537,6 +1537,10 @@ class Memory:
             AsList,
             about('Which to list: "active", "archived", "deleted" (forgotten, without texts).'),
         ] = ("active",),
+        contains: Annotated[
+            Name, about("Only memories whose text has these characters, in any case of letters.")
+        ]
+        | None = None,
         order: Annotated[
             Literal["newest", "oldest"], about('"newest" or "oldest" event time first.')
         ] = "newest",
@@ -1566,6 +1570,7 @@ class Memory:
                 conditions, such as {"priority": {"gte": 3}}.
             granularity: "turn" for exchanges, "session" for sessions.
             statuses: Which to list: "active", "archived", "deleted" (forgotten, without texts).
+            contains: Only memories whose text has these characters, in any case of letters.
             order: "newest" or "oldest" event time first.
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
@@ -1587,6 +1592,7 @@ class Memory:
             order=order,
             limit=limit,
             cursor=cursor,
+            contains=contains,
         )
 
 

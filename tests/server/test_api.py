@@ -684,3 +684,44 @@ def test_a_call_past_its_time_is_a_documented_problem(served: Served) -> None:
             names = {item["name"] for item in operation.get("parameters", ())}
             if "timeout" in names:
                 assert "504" in operation["responses"], path
+
+
+def test_memories_are_listed_by_any_characters_of_their_text(client: TestClient) -> None:
+    texts = ["To be or not to be: THE question.", "Grüße aus Köln, 100% sicher.", "Nothing else."]
+    for number, text in enumerate(texts):
+        client.post(
+            "/v1/memories", json={"user_id": "ada", "session_id": str(number), "messages": text}
+        )
+    long = "Hive and bees. " * 300 + "The last word is zebra."
+    client.post("/v1/memories", json={"user_id": "ada", "session_id": "long", "messages": long})
+
+    def find(contains: str, **more: object) -> list[str]:
+        asked = {"user_id": "ada", "contains": contains, **more}
+        answer = client.get("/v1/memories", params=asked)  # pyright: ignore[reportArgumentType]
+        assert answer.status_code == 200, answer.text
+        return [item["user_text"] for item in answer.json()["memories"]]
+
+    # Words that the index drops, parts of words, other cases, and characters of patterns.
+    assert find("the Question") == [texts[0]]
+    assert find("RÜSSE") == []
+    assert find("GRÜßE AUS k") == [texts[1]]
+    assert find("100% s") == [texts[1]]
+    assert find("n_t") == find("n.t") == []
+    # The opening that later parts repeat is no text of theirs.
+    [last] = find("zebra")
+    assert last.startswith("Hive and bees.")
+    assert len(find("hive and bees. hive and bees.")) == len(find("hive"))
+    assert find("zebra", user_id="ben") == []
+    first = client.get(
+        "/v1/memories", params={"user_id": "ada", "contains": "o", "limit": 1}
+    ).json()
+    cursor = first["next_cursor"]
+    rest = find("o", cursor=cursor)
+    assert len(rest) >= 2
+    assert first["memories"][0]["user_text"] not in rest
+    [forgotten] = client.get("/v1/memories", params={"user_id": "ada", "contains": "köln"}).json()[
+        "memories"
+    ]
+    client.post(f"/v1/memories/{forgotten['chunk_id']}/forget")
+    assert find("köln", statuses=["active", "deleted"]) == []
+    assert client.get("/v1/memories", params={"user_id": "ada", "contains": ""}).status_code == 422
