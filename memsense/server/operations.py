@@ -277,7 +277,7 @@ class Operation:
                 del arguments[name]
             if "key" in self.parameters:
                 arguments["key"] = idempotency_key
-            if if_match not in {None, "*"}:
+            if if_match is not None and if_match != "*":
                 arguments["if_version"] = if_match.strip('"')
             if "by" in self.parameters:
                 arguments["by"] = caller.name
