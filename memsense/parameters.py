@@ -56,6 +56,9 @@ WriteKey = Annotated[
     Name,
     about("Idempotency key: a call repeated under its key within seven days is done once."),
 ]
+MemoryVersion = Annotated[
+    Name, about("Only if the memory still has this `version`, which a read returned.")
+]
 Actor = Annotated[
     Name, about("Who does it, for the receipt or history; default: the operating system's user.")
 ]

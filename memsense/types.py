@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
+from hashlib import sha256
 from typing import Any, Literal, Self, TypeVar
 
 T = TypeVar("T")
@@ -343,6 +344,15 @@ class Chunk:
     def own_user_text(self) -> str:
         """The user's text in this part, without the repeated opening."""
         return self.user_text[self.opening_length :]
+
+    @property
+    def version(self) -> str:
+        """Text that every change of the memory changes, but none of its neighbours."""
+        own = replace(self, context="", next_user_text=None)
+        values = [getattr(own, item.name) for item in fields(own)]
+        # Times as numbers: their zone is that of the connection.
+        state = [it.timestamp() if isinstance(it, datetime) else it for it in values]
+        return sha256(repr(state).encode()).hexdigest()[:16]
 
     def as_draft(self, *, content_hash: str, dedup_window: int = 0) -> ChunkDraft:
         """Return the draft that would store the chunk as it is, recognised by these values."""

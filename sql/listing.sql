@@ -20,6 +20,10 @@ WHERE {whose} AND c.granularity = %(granularity)s AND c.status = ANY (%(statuses
   AND {behind}
   AND {is_shown}
   AND {passes}
+  -- A forgotten chunk is listed without its text, which must not be found out word by word either.
+  AND (%(contains)s::text IS NULL OR c.status <> 'deleted' AND strpos(
+      lower(substr(c.user_text, c.opening_length + 1) || E'\n' || c.assistant_text || E'\n' || c.session_text),
+      lower(%(contains)s::text)) > 0)
 ORDER BY {order}
 LIMIT %(limit)s
 

@@ -32,6 +32,7 @@ from memsense.config import SECRETS, Settings  # noqa: E402
 from memsense.declaration import REQUIRED, Parameter, parameters_of, read_arguments  # noqa: E402
 from memsense.mcp.tools import make_tools  # noqa: E402
 from memsense.search.profiles import PROFILES, Profile  # noqa: E402
+from memsense.server.app import describe_api  # noqa: E402
 from tools import parity  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
@@ -226,7 +227,7 @@ def write_cli() -> str:
 
 def write_http() -> str:
     """Return the page of the HTTP API."""
-    rows = ["| route | scope | |", "| --- | --- | --- |"]
+    rows = ["| route | operation id | scope | |", "| --- | --- | --- | --- |"]
     for item in sorted(parity.OPERATIONS, key=lambda it: (it.path, it.method)):
         resource, _, name = item.verb.rpartition(".")
         method = getattr(parity.RESOURCES[resource], name)
@@ -234,16 +235,23 @@ def write_http() -> str:
         path = item.path.replace(":path", "")
         anchor = item.verb.lower().replace(".", "")
         rows.append(
-            f"| `{item.method} /v1{path}` | {item.scope} |"
+            f"| `{item.method} /v1{path}` | `{item.operation_name}` | {item.scope} |"
             f" {cell(summary)} [`{item.verb}`](python.md#{anchor}) |"
         )
+    named = {item.operation_name for item in parity.OPERATIONS}
+    for path, operations in describe_api()["paths"].items():
+        for method, it in operations.items():
+            if (name := it["operationId"]) not in named:
+                summary = it["description"].partition("\n")[0]
+                rows.append(f"| `{method.upper()} {path}` | `{name}` | | {cell(summary)} |")
     return "\n\n".join(
         [
             "# HTTP",
             (
                 "Each route takes the arguments of the method that it names, in its body, its query"
-                " or its path, and returns the same fields. `/v1/openapi.json` of a running server"
-                " has their schemas. [The server](../guides/server.md) describes keys and limits."
+                " or its path, and returns the same fields. `/v1/openapi.json` of a running server,"
+                " or `memsense openapi`, has their schemas. [The server](../guides/server.md)"
+                " describes keys and limits."
             ),
             "\n".join(rows),
             "## From Python to HTTP",

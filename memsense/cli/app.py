@@ -91,6 +91,7 @@ GROUPS = {
         ),
         "compare": ("memsense.cli.explain:compare", "Run the latest recorded searches again."),
         "eval": ("memsense.cli.evaluate:app", "Measure recall on questions with known answers."),
+        "openapi": ("memsense.cli.serve:openapi", "Print the OpenAPI text of the HTTP API."),
         "sql": ("memsense.cli.sql:app", "Print the SQL that memsense runs."),
     },
     "Administer": {

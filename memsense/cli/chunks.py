@@ -190,7 +190,7 @@ def stats(ctx: typer.Context, *, selection: Selection, output: Output = "table")
     console().print(rows)
 
 
-@options_of("update", leave_out={"content", "key"})
+@options_of("update", leave_out={"content", "if_version", "key"})
 def update(
     ctx: typer.Context,
     chunk: ChunkId,

@@ -1,5 +1,6 @@
-"""`memsense serve` and `memsense key`: the HTTP server, and the access keys of its clients."""
+"""`memsense serve`, `openapi` and `key`: the HTTP server, its text, and keys of its clients."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -127,6 +128,15 @@ def serve(
 def print_address(address: str) -> None:
     """Print the address that the server listens on."""
     typer.echo(f"memsense serves on {address} (page: {address}{PAGE}); Ctrl-C ends it", err=True)
+
+
+def openapi() -> None:
+    """Print the OpenAPI text of the HTTP API, from which clients are made; needs no database.
+
+    \b
+      memsense openapi > openapi.json
+    """
+    typer.echo(json.dumps(import_module("memsense.server.app").describe_api(), indent=1))
 
 
 key = new_app(

@@ -97,6 +97,7 @@ class Listing:
         order: Order,
         limit: int,
         cursor: str | None,
+        contains: str | None = None,
         as_of: datetime | None = None,
     ) -> Page[Chunk]:
         """Return a page of chunks by event time; of all users if `user_id` is None.
@@ -115,6 +116,7 @@ class Listing:
                 order=order,
                 behind=behind,
                 limit=limit + 1,
+                contains=contains,
                 as_of=as_of,
             )
         )

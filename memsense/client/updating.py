@@ -43,6 +43,7 @@ def read_update(
     occurred_at: datetime | None,
     expires_at: datetime | None,
     ttl: timedelta | str | None,
+    if_version: str | None,
 ) -> Update:
     """Return the changes that the checked arguments of `Memory.update` ask for.
 
@@ -54,7 +55,7 @@ def read_update(
         content = (_read_sides if isinstance(content, Mapping) else _read_text)(content)
     update = Update(
         content=content, facets=facets, tags=tags, metadata=metadata, occurred_at=occurred_at,
-        expires_at=expires_at, ttl=ttl,
+        expires_at=expires_at, ttl=ttl, if_version=if_version,
     )  # fmt: skip
     check_expiry(update.expires_at, update.ttl)
     if not update.names:

@@ -54,6 +54,7 @@ from memsense.parameters import (
     KindFilter,
     KindLabel,
     MemoryId,
+    MemoryVersion,
     MetadataFilter,
     MetadataObject,
     MinScore,
@@ -1435,6 +1436,7 @@ class Memory:
         occurred_at: EventTime | None = None,
         expires_at: ExpiresAt | None = None,
         ttl: TimeToLive | None = None,
+        if_version: MemoryVersion | None = None,
         reason: Reason | None = None,
         key: WriteKey | None = None,
         timeout: Timeout | None = None,
@@ -1458,6 +1460,7 @@ class Memory:
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
+            if_version: Only if the memory still has this `version`, which a read returned.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
@@ -1468,12 +1471,14 @@ class Memory:
         Raises:
             InvalidInputError: If nothing is to be changed, or a value can't be used.
             NotFoundError: If the namespace has no such chunk.
+            VersionConflictError: If the chunk has changed since `if_version`.
         """
         from memsense.client.updating import read_update
 
         update = read_update(
             content=content, facets=facets, tags=tags, metadata=metadata,
             occurred_at=checked_time(occurred_at), expires_at=checked_time(expires_at), ttl=ttl,
+            if_version=if_version,
         )  # fmt: skip
         return self._updating.update(chunk_id, update, reason, key)
 
@@ -1606,6 +1611,10 @@ class Memory:
             AsList,
             about('Which to list: "active", "archived", "deleted" (forgotten, without texts).'),
         ] = ("active",),
+        contains: Annotated[
+            Name, about("Only memories whose text has these characters, in any case of letters.")
+        ]
+        | None = None,
         order: Annotated[
             Literal["newest", "oldest"], about('"newest" or "oldest" event time first.')
         ] = "newest",
@@ -1635,6 +1644,7 @@ class Memory:
                 conditions, such as {"priority": {"gte": 3}}.
             granularity: "turn" for exchanges, "session" for sessions.
             statuses: Which to list: "active", "archived", "deleted" (forgotten, without texts).
+            contains: Only memories whose text has these characters, in any case of letters.
             order: "newest" or "oldest" event time first.
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
@@ -1656,6 +1666,7 @@ class Memory:
             order=order,
             limit=limit,
             cursor=cursor,
+            contains=contains,
         )
 
 

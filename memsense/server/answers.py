@@ -220,8 +220,10 @@ class Memory(
         *("part_count", "status", "user_text", "assistant_text", "tags", "task_tag"),
         *("memory_kind", "personal_info", "preferences", "events", "memory_score"),
         *("confidence", "occurred_at", "recorded_at", "expires_at", "message_ids", "source"),
-        "project",
-        "metadata",
+        *("project", "metadata", "opening_length"),
+        opening_length=Field(
+            description="Characters of `user_text` that a later part repeats of the first."
+        ),
         ordinal=Field(description="Position of its first exchange in the session, from 0."),
         expires_at=Field(description="From this time on no search finds it."),
     )
@@ -234,6 +236,9 @@ class Memory(
             description="Both sides under the speakers' names; empty if it is forgotten.",
             examples=["user: I moved to Lisbon in March."],
         ),
+    ]
+    version: Annotated[
+        str, Field(description="Changes with the memory; the ETag of this memory alone.")
     ]
 
 

@@ -4,20 +4,23 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import memsense
 from memsense.client.tenants import Tenants
 from memsense.declaration import unknown_argument
 from memsense.errors import ConfigurationError
 from memsense.server.options import ServerOptions
+from memsense.text.nearest import nearest_name
 
 try:
     from fastapi import Depends, FastAPI, Request, Response
     from fastapi.openapi.utils import get_openapi
+    from fastapi.routing import APIRoute
+    from starlette.exceptions import HTTPException
     from starlette.middleware.cors import CORSMiddleware
     from starlette.middleware.gzip import GZipMiddleware
-    from starlette.routing import Route
+    from starlette.routing import Match, Route
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from memsense.server.gate import Gate
@@ -40,6 +43,14 @@ except ImportError as error:
     ) from error
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
+
+TAGS = {
+    "memories": "Memories, sessions, projects, entities and users: store, list, change, erase.",
+    "searches": "Questions, contexts, why-not, recorded searches and sets of questions.",
+    "operating": "Settings, profiles, keys, rules of expiry, jobs, models and indexes.",
+    "transfer": "Exports and imports.",
+    "health": "The state of the server.",
+}
 
 API_ROUTERS = (
     memories.router,
@@ -114,7 +125,10 @@ def create_app(
             _Cors,
             allow_origins=options.origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Range"],
+            allow_headers=[
+                *("Authorization", "Content-Type", "Idempotency-Key", "Range"),
+                *("If-Match", "If-None-Match"),
+            ],
             expose_headers=["Location", "Retry-After", "Content-Range", "ETag"],
             max_age=600,
         )
@@ -178,22 +192,67 @@ def _find_page_key(app: FastAPI, request: Request) -> str | None:
 
 
 def _error_response(request: Request, error: Exception) -> Response:
-    is_page = request.url.path.startswith(HOME)
-    return render_error(request, error) if is_page else problem_response(error)
+    if request.url.path.startswith(HOME):
+        return render_error(request, error)
+    if isinstance(error, HTTPException) and error.status_code in {404, 405}:
+        error = _unknown_route(request)
+    return problem_response(error)
+
+
+def _unknown_route(request: Request) -> ProblemError:
+    """Return the error for a path without a route, or for a method that the path lacks."""
+    asked = f"{request.method} {request.url.path}"
+    routes = [route for router in API_ROUTERS for route in router.routes]
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = {name for route in cast("list[APIRoute]", matching) for name in route.methods or ()}
+    if methods:
+        allowed = ", ".join(sorted(methods))
+        return ProblemError(405, f"no route {asked}; the path has {allowed}", {"Allow": allowed})
+    parts = request.url.path.split("/")
+    # The paths of the API, with the names and ids of the request; all begin alike.
+    paths = [
+        "/".join(
+            parts[place] if part.startswith("{") and place < len(parts) else part
+            for place, part in enumerate(path.split("/"))
+        )
+        for path in describe_api()["paths"]
+    ]
+    known = {path.removeprefix("/v1/"): path for path in paths}
+    nearest = nearest_name(request.url.path.removeprefix("/v1/"), known)
+    hint = f"; did you mean {known[nearest]}?" if nearest else ""
+    return ProblemError(404, f"no route {asked}{hint}")
 
 
 @cache
 def describe_api() -> dict[str, Any]:
     """Return the OpenAPI document of the API, in which every error is a problem."""
+    routes = [route for router in API_ROUTERS for route in router.routes]
     document = get_openapi(
         title="memsense",
         version=memsense.__version__,
         summary=SUMMARY,
-        routes=[route for router in API_ROUTERS for route in router.routes],
+        routes=routes,
+        servers=[{"url": "/"}],
+        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
     )
-    schemas = document["components"]["schemas"]
-    schemas["Problem"] = Problem.model_json_schema()
+    components, responses = document["components"], dict[str, Any]()
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    components["schemas"] |= problem.pop("$defs") | {"Problem": problem}
+    components["responses"] = responses
     # FastAPI describes its own form of validation errors, which this server never sends.
     for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
+        components["schemas"].pop(name, None)
+    document["security"] = [{scheme: []} for scheme in components["securitySchemes"]]
+    for route in cast("list[APIRoute]", routes):
+        for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            # FastAPI's own ids change with the path.
+            operation["operationId"] = route.name
+            if operation.pop("security", None) is None:
+                operation["security"] = []
+            # Written once: the same ten errors of each route were half of the text.
+            for status, response in operation["responses"].items():
+                if not status.startswith(("2", "3")):
+                    responses[name := f"Problem{status}"] = response
+                    operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
     return document

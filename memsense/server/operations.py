@@ -13,10 +13,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
+from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, create_model
 from pydantic_core import to_json
 
 from memsense.client.access_keys import AccessKeysResource
@@ -35,7 +36,7 @@ from memsense.client.user_memory import UserEntities, UserMemory, UserProjects, 
 from memsense.declaration import Parameter, parameters_of, plain_type
 from memsense.graph.resource import Entities
 from memsense.inputs import LARGEST_BIGINT, LONGEST_ID, VISIBLE, wrong_value
-from memsense.server.answers import Answer, Written
+from memsense.server.answers import Answer, Memory, Written, ids_in
 from memsense.server.callers import Caller, require, state_of
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import (
@@ -168,7 +169,8 @@ class Operation:
             return None
         if not isinstance(self.body, BodySpec):
             return self.body
-        body = body_of(self.function, self.body, without={*self.path_names, *self.fixed})
+        without = {*self.path_names, *self.fixed}
+        body = body_of(self.function, self.body, name=f"{self.class_name}Body", without=without)
         return body if body.model_fields else None
 
     def signature(self) -> inspect.Signature:
@@ -187,6 +189,10 @@ class Operation:
                 items.append(_as_query(self, parameter))
         names = {item.name for item in items}
         in_body = has_body and "user_id" in (self.body_type or Body).model_fields
+        if "if_version" in self.parameters:
+            items.append(_keyword("if_match", IfMatch, None))
+        if self.may_be_unchanged:
+            items.append(_keyword("if_none_match", IfNoneMatch, None))
         if self.is_narrowed and "user_id" not in names and not in_body:
             items.append(_keyword("user_id", UserId, None))
         if (body := self.body_type) is not None:
@@ -218,11 +224,18 @@ class Operation:
         return attrgetter(self.verb)(memory)(*positional, **arguments, **self.fixed)
 
     def respond(
-        self, caller: Caller, value: Any, request: Mapping[str, Any], *, compressed: bool
+        self,
+        caller: Caller,
+        value: Any,
+        request: Mapping[str, Any],
+        *,
+        compressed: bool,
+        etags: str = "",
     ) -> Response:
         """Return the response for a result, compressed if the client reads that.
 
-        No answer that holds memory leaves for a key that may not read: it gets the ids alone.
+        No answer that holds memory leaves for a key that may not read: it gets the ids alone. A
+        memory whose ETag is one of `etags` is not sent again.
         """
         if self.answer is None:
             return Response(status_code=self.status)
@@ -230,8 +243,14 @@ class Operation:
         headers: dict[str, str] = {}
         if self.location:
             headers["Location"] = f"/v1{self.location}".format(**content)
+        if self.writes_memory:
+            content = {**content, "chunk_ids": sorted(ids_in(content))}
         if not caller.may("read"):
             content = self.answer.close(content)
+        elif issubclass(self.answer, Memory):
+            headers["ETag"] = etag = f'"{content["version"]}"'
+            if self.may_be_unchanged and (etags == "*" or etag in etags):
+                return Response(status_code=304, headers=headers)
         body = to_json(content)
         if compressed and len(body) >= SMALLEST_COMPRESSED:
             body = zlib.compress(body, COMPRESSION, wbits=GZIP)
@@ -244,9 +263,12 @@ class Operation:
 
         async def call(
             request: Request,
+            *,
             caller: Caller,
             body: Body | None = None,
             idempotency_key: str | None = None,
+            if_match: str | None = None,
+            if_none_match: str | None = None,
             **arguments: Any,
         ) -> Response:
             if self.body_type is not None:
@@ -256,13 +278,16 @@ class Operation:
                 del arguments[name]
             if "key" in self.parameters:
                 arguments["key"] = idempotency_key
+            if if_match is not None and if_match != "*":
+                arguments["if_version"] = if_match.strip('"')
             if "by" in self.parameters:
                 arguments["by"] = caller.name
             compressed = "gzip" in request.headers.get("accept-encoding", "")
 
             def answer() -> Response:
                 value = self.run(caller, arguments)
-                return self.respond(caller, value, sent, compressed=compressed)
+                etags = if_none_match or ""
+                return self.respond(caller, value, sent, compressed=compressed, etags=etags)
 
             # The answer is written in the thread, too: the loop has every other client to serve.
             return await state_of(request).threads.run(answer)
@@ -277,11 +302,37 @@ class Operation:
         """Name in OpenAPI, and so of the function in a generated client."""
         return self.name or self.verb.replace(".", "_")
 
+    @property
+    def class_name(self) -> str:
+        """Name of the operation as classes have it: "IndexesRebuild"."""
+        return self.operation_name.title().replace("_", "")
+
+    @property
+    def may_be_unchanged(self) -> bool:
+        """Return whether it reads one memory, which the caller may have already."""
+        return self.method == "GET" and self.answer is Memory
+
+    @property
+    def writes_memory(self) -> bool:
+        """Return whether the answer holds memory, and a key that may not read may ask for it."""
+        return self.scope != "read" and self.answer is not None and self.answer.holds_memory
+
+    @property
+    def is_safe_post(self) -> bool:
+        """Return whether it is a POST that changes nothing."""
+        return (self.method, self.scope, self.status) == ("POST", "read", 200)
+
     def add_to(self, router: APIRouter) -> None:
         """Add the route to a router."""
-        answers: Any = self.answer
-        if self.answer is not None and self.answer.holds_memory and self.scope != "read":
-            answers = self.answer | Written
+        answer: Any = self.answer
+        if self.writes_memory:
+            # One schema for both kinds of keys: of a union, typed clients could use neither part.
+            answer = create_model(
+                f"{self.class_name}Answer",
+                __base__=(Written, answer),
+                __doc__=f"{answer.__doc__} A key without the scope `read` gets the ids alone.",
+                __cls_kwargs__={"json_schema_extra": {"required": ["chunk_ids"]}},
+            )
         # A caller's time limit ends anything that still runs.
         problems = [*self.problems, 504] if "timeout" in self.parameters else self.problems
         router.add_api_route(
@@ -289,9 +340,11 @@ class Operation:
             self.endpoint(),
             methods=[self.method],
             status_code=self.status,
-            response_model=answers,
-            responses=problem_responses(*problems),
+            response_model=answer,
+            responses=problem_responses(*problems) | (UNCHANGED if self.may_be_unchanged else {}),
             name=self.operation_name,
+            # Clients repeat it after a lost answer.
+            openapi_extra={"x-memsense-safe": True} if self.is_safe_post else None,
         )
 
 
@@ -316,6 +369,20 @@ IdempotencyKey = Annotated[
     ),
 ]
 
+IfMatch = Annotated[
+    str | None,
+    Header(
+        pattern=r'^(\*|"[^"]*")$',
+        description="ETag of the memory as it was read: if it has changed since, it stays so.",
+    ),
+]
+IfNoneMatch = Annotated[
+    str | None, Header(description="ETags of the memory as the caller has it already.")
+]
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The memory is as If-None-Match says"}
+}
+
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
     value = inspect.Parameter.empty if default is ... else default
@@ -325,7 +392,10 @@ def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
 def _as_path(parameter: Parameter) -> Any:
     if plain_type(parameter.type) is int:
         return Annotated[int, Path(ge=1, le=LARGEST_BIGINT, description=parameter.text)]
-    return Annotated[parameter.type, Path(description=parameter.text)]
+    # A path always has a value, also where Python has a default.
+    items = get_args(parameter.type)
+    kind = items[0] if NoneType in items else parameter.type
+    return Annotated[kind, Path(description=parameter.text)]
 
 
 def _as_query(operation: Operation, parameter: Parameter) -> inspect.Parameter:

@@ -29,6 +29,7 @@ TITLES: Mapping[int, str] = {
     405: "The path does not have this method",
     408: "The request came too slowly",
     409: "The Idempotency-Key was used for another request",
+    412: "The memory has changed",
     413: "The request is too large",
     415: "The content type is not supported",
     416: "The range is not in the file",
@@ -42,6 +43,7 @@ TITLES: Mapping[int, str] = {
 
 STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
     (errors.NotFoundError, 404),
+    (errors.VersionConflictError, 412),
     (errors.ConflictError, 409),
     (errors.QuotaExceededError, 507),
     (errors.InvalidInputError, 422),
@@ -161,6 +163,12 @@ def list_faults(error: RequestValidationError) -> list[Fault]:
     """Return every fault of a request: the argument, what it must be, and its value."""
     faults: dict[str, Fault] = {}
     for fault in error.errors():
+        if fault["type"] == "json_invalid":
+            before = str(error.body)[: fault["loc"][-1]]
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            reason = fault["ctx"]["error"]
+            detail = f"the body is not JSON: line {line}, column {column}: {reason}"
+            return [Fault(argument="body", detail=detail)]
         place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
         # Of a union, pydantic names a fault for each member: the first says it.
         name = place.partition(".")[0]

@@ -110,7 +110,7 @@ class BodySpec:
     """Properties of a body that the signature of its method does not have.
 
     Attributes:
-        name: Name in OpenAPI; default: that of the method.
+        name: Name in OpenAPI; default: that of the operation.
         text: Description in OpenAPI.
         example: Example in OpenAPI.
         base: Class of the body.
@@ -128,31 +128,36 @@ FROM_SIGNATURE = BodySpec()
 
 
 def body_of(
-    method: Callable[..., Any], spec: BodySpec = FROM_SIGNATURE, *, without: Iterable[str] = ()
+    method: Callable[..., Any],
+    spec: BodySpec = FROM_SIGNATURE,
+    *,
+    name: str = "Body",
+    without: Iterable[str] = (),
 ) -> type[Body]:
     """Return a body with the parameters of a method.
 
     Args:
         method: The Python method.
         spec: Name, text and further properties of the body.
+        name: Name in OpenAPI, unless the spec has one.
         without: Parameters that stand elsewhere in the request, or that HTTP does not have.
     """
     fields: dict[str, Any] = {}
-    for name, parameter in parameters_of(method).items():
-        if name in without or is_of_python_alone(parameter):
+    for field, parameter in parameters_of(method).items():
+        if field in without or is_of_python_alone(parameter):
             continue
-        kind = _as_json(JSON_TYPES.get(name, parameter.type))
+        kind = _as_json(JSON_TYPES.get(field, parameter.type))
         default = ... if parameter.is_required else parameter.default
-        if name == "user_id":
+        if field == "user_id":
             # A key of one user names the user already.
             kind, default = kind | None, None
-        fields[name] = (Annotated[kind, Field(description=parameter.text)], default)
-    for name in spec.constants:
-        kind = Annotated[Constant | None, Field(description=TEXTS.get(name, ""))]
-        fields.setdefault(name, (kind, None))
+        fields[field] = (Annotated[kind, Field(description=parameter.text)], default)
+    for field in spec.constants:
+        kind = Annotated[Constant | None, Field(description=TEXTS.get(field, ""))]
+        fields.setdefault(field, (kind, None))
     config = {"json_schema_extra": {"examples": [spec.example]}} if spec.example else {}
     return create_model(
-        spec.name or method.__name__,
+        spec.name or name,
         __base__=spec.base,
         __doc__=spec.text,
         __cls_kwargs__=config,

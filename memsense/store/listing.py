@@ -64,10 +64,12 @@ def list_chunks(
     order: Order,
     behind: AfterChunk | None,
     limit: int,
+    contains: str | None = None,
     as_of: datetime | None = None,
 ) -> list[Chunk]:
     """Return at most `limit` chunks by event time; those without one count as the oldest.
 
+    With `contains`, only those whose text has these characters, in any case of letters.
     Forgotten chunks come without their text, and expired ones are left out. With `as_of`, the
     chunks are those that were active at that moment, as they were.
     """
@@ -87,6 +89,7 @@ def list_chunks(
             "at": begins.at if begins else ("infinity" if order == "newest" else "-infinity"),
             "chunk_id": begins.chunk_id if begins else (LAST_ID if order == "newest" else FIRST_ID),
             "limit": limit - len(chunks),
+            "contains": contains,
             "as_of": as_of,
         }
         whose = "everybody" if selected.user_id is None else "one_user"

@@ -1,7 +1,7 @@
 """Updates of a stored exchange: its text, facets, tags, metadata and dates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from memsense.draft.expiry import has_expired, read_lifetime
 from memsense.draft.facets import Facets, FacetTagger
 from memsense.draft.parts import StoredTexts, cut_exchange
 from memsense.draft.vectors import ChunkTexts
-from memsense.errors import ConflictError, InvalidInputError
+from memsense.errors import ConflictError, InvalidInputError, VersionConflictError
 from memsense.inputs import Ttl
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace, Scope
@@ -27,7 +27,7 @@ class Update:
 
     `content` is the text of the one side that says something, or texts by side (`user`,
     `assistant`). Only the facets that are given change; an empty text removes one. A `ttl` counts
-    from now.
+    from now. Nothing changes unless the chunk has the version `if_version`.
     """
 
     content: str | Mapping[str, str] | None = None
@@ -37,6 +37,8 @@ class Update:
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
     ttl: Ttl | None = None
+    # Not a part of the change, by which its key is recognised.
+    if_version: str | None = field(default=None, repr=False)
 
     @property
     def names(self) -> list[str]:
@@ -141,6 +143,12 @@ def draft_update(
     update, chunk = planned.update, planned.chunk
     # The text was read and tagged outside of this transaction.
     stored = fetch_exchange(connection, namespace, place.chunk_id)
+    versions = [part.version for part in stored if part.chunk_id == chunk.chunk_id]
+    if update.if_version is not None and update.if_version not in versions:
+        raise VersionConflictError(
+            f"chunk {chunk.chunk_id} has version {''.join(versions) or 'none'} by now, not"
+            f" {update.if_version}; read it again, then update"
+        )
     if [_own(part) for part in stored] != [_own(part) for part in planned.parts]:
         raise ConflictError(
             f"chunk {chunk.chunk_id} has changed since it was read; read it again, then update"

@@ -31,6 +31,7 @@ EXAMPLES = {
     "install": "install cursor --user ada --dry-run",
     "jobs": "jobs list",
     "key": "key list",
+    "openapi": "openapi",
     "left-off": "left-off --user ada --project boats",
     "list": "list --user ada",
     "model": "model status",

@@ -416,15 +416,27 @@ def test_wrong_requests_are_told_as_problems(client: TestClient) -> None:
         "top is unknown; did you mean 'top_k'?"
     )
     as_json = {"Content-Type": "application/json"}
-    problem(client.post("/v1/search", content="{", headers=as_json), 422)
+    broken = client.post("/v1/search", content='{"query":\n "tea" 1}', headers=as_json)
+    assert problem(broken, 422) == (
+        "the body is not JSON: line 2, column 8: Expecting ',' delimiter"
+    )
     wrong = {"query": 7, "user_id": "ada", "top_k": 0, "profle": "lexical"}
     answer = client.post("/v1/search", json=wrong)
     told = problem(answer, 422)
     for part in ("query must be a text", "top_k must be", "profle is unknown; did you mean"):
         assert part in told
     assert [it["argument"] for it in answer.json()["errors"]] == ["query", "top_k", "profle"]
-    problem(client.get("/v1/nothing"), 404)
+    assert problem(client.get("/v1/nothing"), 404) == "no route GET /v1/nothing"
+    nearest = "no route GET /v1/memory; did you mean /v1/memories?"
+    assert problem(client.get("/v1/memory"), 404) == nearest
+    nearest = "no route POST /v1/memories/42/forgt; did you mean /v1/memories/42/forget?"
+    assert problem(client.post("/v1/memories/42/forgt"), 404) == nearest
     problem(client.get("/v1/search"), 405)
+    refused = client.put("/v1/memories/42")
+    assert problem(refused, 405) == (
+        "no route PUT /v1/memories/42; the path has DELETE, GET, PATCH"
+    )
+    assert refused.headers["Allow"] == "DELETE, GET, PATCH"
     problem(client.get("/v1/memories/0"), 422)
     problem(client.get("/v1/memories/9223372036854775807"), 404)
     body = {"query": "x", "user_id": "ada", "profile": "nothing"}
@@ -672,3 +684,44 @@ def test_a_call_past_its_time_is_a_documented_problem(served: Served) -> None:
             names = {item["name"] for item in operation.get("parameters", ())}
             if "timeout" in names:
                 assert "504" in operation["responses"], path
+
+
+def test_memories_are_listed_by_any_characters_of_their_text(client: TestClient) -> None:
+    texts = ["To be or not to be: THE question.", "Grüße aus Köln, 100% sicher.", "Nothing else."]
+    for number, text in enumerate(texts):
+        client.post(
+            "/v1/memories", json={"user_id": "ada", "session_id": str(number), "messages": text}
+        )
+    long = "Hive and bees. " * 300 + "The last word is zebra."
+    client.post("/v1/memories", json={"user_id": "ada", "session_id": "long", "messages": long})
+
+    def find(contains: str, **more: object) -> list[str]:
+        asked = {"user_id": "ada", "contains": contains, **more}
+        answer = client.get("/v1/memories", params=asked)  # pyright: ignore[reportArgumentType]
+        assert answer.status_code == 200, answer.text
+        return [item["user_text"] for item in answer.json()["memories"]]
+
+    # Words that the index drops, parts of words, other cases, and characters of patterns.
+    assert find("the Question") == [texts[0]]
+    assert find("RÜSSE") == []
+    assert find("GRÜßE AUS k") == [texts[1]]
+    assert find("100% s") == [texts[1]]
+    assert find("n_t") == find("n.t") == []
+    # The opening that later parts repeat is no text of theirs.
+    [last] = find("zebra")
+    assert last.startswith("Hive and bees.")
+    assert len(find("hive and bees. hive and bees.")) == len(find("hive"))
+    assert find("zebra", user_id="ben") == []
+    first = client.get(
+        "/v1/memories", params={"user_id": "ada", "contains": "o", "limit": 1}
+    ).json()
+    cursor = first["next_cursor"]
+    rest = find("o", cursor=cursor)
+    assert len(rest) >= 2
+    assert first["memories"][0]["user_text"] not in rest
+    [forgotten] = client.get("/v1/memories", params={"user_id": "ada", "contains": "köln"}).json()[
+        "memories"
+    ]
+    client.post(f"/v1/memories/{forgotten['chunk_id']}/forget")
+    assert find("köln", statuses=["active", "deleted"]) == []
+    assert client.get("/v1/memories", params={"user_id": "ada", "contains": ""}).status_code == 422

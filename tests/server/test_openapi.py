@@ -27,9 +27,7 @@ def test_every_operation_does_what_the_text_says(
     add(client)
     headers = {"Authorization": client.headers["Authorization"]}
     schema: Any = schemathesis.openapi.from_asgi("/v1/openapi.json", served.app)
-    for operations in schema.raw_schema["paths"].values():  # every request shows a key here
-        for item in operations.values():
-            item.pop("security", None)
+    del schema.raw_schema["security"]  # every request shows a key here
     rejection = schema.config.checks.negative_data_rejection
     rejection.expected_statuses = [*rejection.expected_statuses, "413"]
     # A caller may allow a call less time than it takes.
@@ -86,23 +84,6 @@ def test_each_body_has_an_example_that_is_taken(served: Served) -> None:
                 assert answer.status_code < 300, (path, answer.text)
                 tried += 1
     assert tried >= 20
-
-
-def test_each_answer_and_body_is_one_class_with_a_name_of_its_own(served: Served) -> None:
-    # Two different classes of one name get their module's name, too, also in generated clients.
-    schemas = served.app.openapi()["components"]["schemas"]
-    assert len(schemas) > 120
-    long_names = {name for name in schemas if "__" in name}
-    # Bodies that nobody named have the names of their methods, of which two are `rebuild`.
-    assert long_names == {f"memsense__server__requests__rebuild__{number}" for number in (1, 2)}
-
-
-def test_errors_are_documented_as_problems(served: Served) -> None:
-    for path, operations in served.app.openapi()["paths"].items():
-        for operation in operations.values():
-            for status, answer in operation["responses"].items():
-                if not status.startswith("2"):
-                    assert list(answer["content"]) == ["application/problem+json"], path
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ NAMES_NOTHING = {
     "ttl", "embed", "since", "until", "kind", "kinds", "granularity", "status", "limit", "content",
     "occurred_at", "reason", "top_k", "min_score", "asked_at", "profile", "overrides", "as_of",
     "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
-    "prompt_kind",
+    "prompt_kind", "contains", "if_version", "if-match", "if-none-match",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
     "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",

@@ -17,6 +17,7 @@ from memsense.config import Settings
 from memsense.declaration import REQUIRED, parameters_of
 from memsense.mcp.tools import make_tools
 from memsense.search.profiles import PROFILES, Profile
+from memsense.server.app import describe_api
 from tools import parity, reference
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +88,12 @@ def test_every_command_has_its_part_with_every_option(pages: Mapping[str, str]) 
 def test_every_route_tool_setting_and_constant_has_its_row(pages: Mapping[str, str]) -> None:
     for item in parity.OPERATIONS:
         path = item.path.replace(":path", "")
-        assert f"| `{item.method} /v1{path}` | {item.scope} |" in pages["http"]
+        row = f"| `{item.method} /v1{path}` | `{item.operation_name}` | {item.scope} |"
+        assert row in pages["http"]
+    for path, operations in describe_api()["paths"].items():
+        for method, operation in operations.items():
+            row = f"| `{method.upper()} {path}` | `{operation['operationId']}` |"
+            assert row in pages["http"]
     assert parity.render_table() in pages["http"]
     find: Any = None
     for tool in make_tools(find, read_only=False):

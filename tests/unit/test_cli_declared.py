@@ -52,6 +52,7 @@ NO_OPTION = {
     "overrides": "--set and --without",
     "content": "--user-text and --assistant-text",
     "facets": "--facet",
+    "if_version": "for programs, which read a memory and change it later",
     "cursor": "JSON of `trace list` is a list without a cursor",
     "options": "an option for each field",
     "annotations": "options of `add`",

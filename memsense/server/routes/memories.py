@@ -62,7 +62,7 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        method="GET", path=MEMORY, verb="get", scope="read", answer=answers.Memory, problems=[404]
+        method="GET", path=MEMORY, verb="get", scope="read", answer=answers.Memory, problems=[404],
     ),
     Operation(
         method="GET", path=f"{MEMORY}/history", verb="history", scope="read", problems=[404],
@@ -79,7 +79,7 @@ OPERATIONS = (
     ),
     Operation(
         method="PATCH", path=MEMORY, verb="update", scope="write", answer=answers.Memory,
-        body=UpdateBody, problems=[404, 409],
+        body=UpdateBody, problems=[404, 409, 412],
     ),
     Operation(
         method="DELETE", path=MEMORY, verb="delete", scope="admin",
