@@ -178,14 +178,15 @@ def _database_rows(form: FormatMap, reading: Reading) -> Iterator[JsonObject]:
                 reading.report.records += 1
                 is_parsed = set(form.json_keys)
                 yield {
-                    name: value if name in is_parsed else _as_json(value)
+                    name: value if name in is_parsed else as_json(value)
                     for name, value in row.items()
                 }
         except sqlite3.DatabaseError as error:
             raise IngestError(f"{source.label}: the query can't be run ({error})") from error
 
 
-def _as_json(value: Any) -> JsonValue:
+def as_json(value: Any) -> JsonValue:
+    """Return a cell of a database as JSON can hold it: bytes become text."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
@@ -207,7 +208,7 @@ def parse_json(value: Any) -> JsonValue:
             return cast("JsonValue", data)
         return cast("JsonValue", pydantic_core.from_json(data))
     except (ValueError, OSError, EOFError, zlib.error, zstandard.ZstdError):
-        return _as_json(data)
+        return as_json(data)
 
 
 # Turns --------------------------------------------------------------------------------------------
