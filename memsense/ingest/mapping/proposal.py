@@ -251,7 +251,7 @@ def _candidates(place: _Place) -> Iterator[Fields]:
     for row in place.rows:
         for key, cell in row.items():
             value = unpack_json(cell)
-            # Only a record's own cells can be opened, and a list in one is talks under its path.
+            # Only a record's own cells can be opened, and a list in one has a path of its own.
             if value is not cell and not place.parents:
                 opened[key] = None
             for path, leaf in _leaves({key: value}):

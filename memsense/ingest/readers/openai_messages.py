@@ -17,6 +17,7 @@ from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reader, R
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
+    first_string,
     identifier,
     mapping,
     objects,
@@ -138,6 +139,8 @@ def read(reading: Reading) -> Iterator[Conversation]:
 
 def _add_message(builder: ConversationBuilder, message: JsonObject, record: ObjectRecord) -> None:
     role = role_of(string(message.get("role")))
+    if message.get("message_type") == "observation":  # SWE-agent writes it as the user's words
+        role = "tool"
     if role not in ("user", "assistant"):
         builder.reading.skip(f"{role or 'unknown'} message", record.line)
         return
@@ -147,7 +150,7 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, record: Obje
         time = find_time(record.value)
     builder.add(
         role,
-        content_text(content) or string(message.get("refusal")),
+        content_text(content) or first_string(message, ("refusal", "result")),
         external_id=find_message_id(message),
         speaker=identifier(message.get("name")),
         stamp=builder.reading.stamp(time),
