@@ -91,6 +91,23 @@ def _allow_reading(action: int, _first: Any, second: Any, *_about: Any) -> int:
     return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 
 
+def join_tables(columns: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Yield a query for each table with a column `x_id` that names a row of the table `x` or `xs`.
+
+    Of two columns with one name it returns that of the first table.
+    """
+    for table, names in sorted(columns.items()):
+        for name in sorted(names):
+            stem = name.removesuffix("_id")
+            for other in (stem, f"{stem}s"):
+                if name != stem and other != table and "id" in columns.get(other, ()):
+                    one, two, key = (text.replace('"', '""') for text in (table, other, name))
+                    yield (
+                        f'SELECT b.*, a.* FROM "{one}" AS a JOIN "{two}" AS b'  # noqa: S608 (quoted)
+                        f' ON b.id = a."{key}" ORDER BY a.rowid'
+                    )
+
+
 class Database:
     """Another program's database, read as it was when it was opened.
 

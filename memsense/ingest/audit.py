@@ -174,7 +174,8 @@ def _is_kept(text: str, keys: set[str], searched: str, *, is_skipped: bool) -> b
         key = _key(piece)
         total += len(key)
         # A line of a text may bear the name and the time of its speaker.
-        rests = (piece.split(head, 1)[1] for head in _HEADS if head in piece)
+        heads = (piece.split(head, 1)[1] for head in _HEADS if head in piece)
+        rests = (piece.rpartition("\t")[2], *heads)
         if key in keys or any(_key(rest) in keys for rest in rests):
             matched += len(key)
     if 2 * matched > total or (matched and not is_skipped):

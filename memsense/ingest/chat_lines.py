@@ -8,13 +8,16 @@ from datetime import datetime
 from itertools import pairwise
 
 from memsense.ingest.chat_notices import NOTICE, NoWords, clean_entry, find_people
+from memsense.ingest.chat_words import MARK, normalise_phrase, read_hour, read_words, split_phrase
 from memsense.ingest.options import DateOrder
 from memsense.ingest.reading import Reading
 from memsense.ingest.timestamps import NO_TIME, localise
 from memsense.types import Conversation
 
 _MONTHS_IN_YEAR = 12
+_LAST_DAY = 31
 _CENTURY = 100
+_BUDDHIST_YEARS = range(2540, 2700)
 _ENOUGH_HEADS = 3
 _AROUND_NAMES = " ~\u202f\u00a0\u200e\u200f\u202a\u202c"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
@@ -34,6 +37,21 @@ _HEAD = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# The same of any language, with words around the numbers: `2024년 3월 5일 오후 9:14, `. A month may
+# be a word, so that the date has two numbers. Words must be known, see `chat_words`.
+_W = r"[^\d\[\]\n:]"
+_SHAPES = tuple(
+    re.compile(
+        rf"(?P<bracket>\[)?(?P<p0>{_W}{{0,24}}?)(?P<n0>\d{{1,4}})(?P<p1>{_W}{{1,24}}?)(?P<n1>\d{{1,4}})"
+        rf"{third}(?P<between>{_W}{{1,48}}?)(?P<hour>\d{{1,2}})(?P<clock>:|{_W}{{1,12}}?)"
+        rf"(?P<minute>\d{{1,2}})(?:(?P<tick>:|{_W}{{1,12}}?)(?P<seconds>\d{{1,2}}))?(?P<after>{_W}{{0,24}}?)"
+        rf"(?:\]\s?|{_DASH}|(?P<comma>,\s+))(?P<rest>.*)",
+        re.DOTALL,
+    )
+    for third in ("", rf"(?P<p2>{_W}{{1,24}}?)(?P<n2>\d{{1,4}})")
+)
+_FEWEST_DIGITS = 5
+_LONGEST_HEAD = 160
 # The first colon ends the name. A quotation mark before it means that it is part of a notice.
 _NAMED = re.compile(rf"[{_MARKS}]*(?P<name>[^:\n\"“”«»]{{1,60}}):\s?(?P<text>.*)", re.DOTALL)
 # The words that programs write before the text of their own logs: a level, or a module's name.
@@ -57,6 +75,7 @@ class ChatHead:
     bracketed: bool
     dashed: bool
     rest: str
+    is_open: bool = False
 
     @property
     def is_named(self) -> bool:
@@ -87,7 +106,7 @@ def parse_head(line: str) -> ChatHead | None:
     """Return the head at the start of a line, or None for a line that continues an entry."""
     match = _HEAD.fullmatch(line.rstrip("\r\n"))
     if match is None:
-        return None
+        return _parse_worded(line.rstrip("\r\n"))
     half = match["before"] or match["after"]
     hour = int(match["hour"])
     if half:
@@ -103,6 +122,49 @@ def parse_head(line: str) -> ChatHead | None:
         dashed=match["separator"] == "-",
         rest=match["rest"],
     )
+
+
+def _parse_worded(line: str) -> ChatHead | None:
+    """Return the head at the start of a line, with the words of any language."""
+    start = MARK.sub("", line[:_LONGEST_HEAD])
+    if sum(map(str.isdecimal, start)) < _FEWEST_DIGITS:
+        return None
+    months, hours = read_words()
+    for match in (match for shape in _SHAPES if (match := shape.fullmatch(start))):
+        groups = match.groupdict()
+        numbers = [int(groups[name]) for name in ("n0", "n1", "n2") if groups.get(name)]
+        around = [normalise_phrase(groups[name]) for name in ("p0", "p1", "p2") if name in groups]
+        clocks = [normalise_phrase(groups[name] or "") for name in ("clock", "tick")]
+        after = normalise_phrase(match["after"])
+        for post, before in split_phrase(match["between"]):
+            phrases = [*around, post]
+            values = [months.get(phrase) for phrase in phrases]
+            hour = read_hour(int(match["hour"]), before, after)
+            named = [month for month in values if month]
+            # Of a date with a month's name the other numbers are its year and its day.
+            is_date = None not in values and len(named) + len(numbers) == 3  # noqa: PLR2004
+            has_words = any((*phrases, before, after))
+            if hour is None or not is_date or any(hours.get(word) != 0 for word in clocks):
+                continue
+            if match["comma"] and not has_words:
+                continue
+            if named:
+                year, day = sorted(numbers, key=lambda number: number <= _LAST_DAY)
+                numbers = [year, abs(named[0]), day]
+            first, second, third = numbers
+            return ChatHead(
+                fields=(first, second, third),
+                year_first=bool(named) or len(match["n0"]) > 2,  # noqa: PLR2004
+                hour=hour,
+                minute=int(match["minute"]),
+                seconds=int(match["seconds"] or 0),
+                has_seconds=match["seconds"] is not None,
+                bracketed=match["bracket"] is not None,
+                dashed=False,
+                rest=match["rest"] + line[_LONGEST_HEAD:],
+                is_open=any(month < 0 for month in named),
+            )
+    return None
 
 
 def find_heads(lines: Sequence[str]) -> list[ChatHead]:
@@ -123,6 +185,9 @@ def read_chat(reading: Reading) -> Iterator[Conversation]:
     entries = deque(_collect_entries(reading))
     order = reading.options.date_order or _guess_order(reading, entries)
     people = find_people(reading.source.label, ((entry.name, entry.words) for entry in entries))
+    if any(entry.head.is_open for entry in entries):
+        warning = f"{reading.source.label}: its months are read as most languages name them"
+        reading.report.warnings.append(warning)
     builder = reading.conversation()
     while entries:  # an entry is freed as its message is made: a chat may be large
         entry = entries.popleft()
@@ -174,7 +239,13 @@ def _guess_order(reading: Reading, entries: Iterable[_Entry]) -> DateOrder:
     if any(head.year_first for head in heads):
         return "ymd"
     if any(head.fields[0] > _MONTHS_IN_YEAR for head in heads):
-        return "dmy"
+        # A year of two digits may stand first: then the same one does so all the time, and days
+        # follow each other where the last number would be years that do.
+        firsts, _, lasts = (
+            set(numbers) for numbers in zip(*(h.fields for h in heads), strict=True)
+        )
+        is_year = len(firsts) == 1 < len(lasts) and max(lasts) <= _LAST_DAY
+        return "ymd" if is_year and max(lasts) - min(lasts) > len(lasts) - 1 else "dmy"
     if any(head.fields[1] > _MONTHS_IN_YEAR for head in heads):
         return "mdy"
     # A chat runs forward in time: the order in which fewer dates go backward is the right one.
@@ -192,7 +263,7 @@ def _guess_order(reading: Reading, entries: Iterable[_Entry]) -> DateOrder:
 
 
 def _read_date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
-    """Return (year, month, day); two-digit years are of this century."""
+    """Return (year, month, day); two-digit years are of this century, Buddhist ones are changed."""
     first, second, third = head.fields
     if head.year_first or order == "ymd":
         year, month, day = first, second, third
@@ -200,4 +271,6 @@ def _read_date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
         year, month, day = third, first, second
     else:
         year, month, day = third, second, first
+    if year in _BUDDHIST_YEARS:
+        year -= 543
     return (2000 + year if year < _CENTURY else year, month, day)

@@ -6,7 +6,7 @@ from memsense.db.foreign import Database
 from memsense.errors import IngestError
 from memsense.ingest.databases import PROGRAMS
 from memsense.ingest.head import Head, read_head
-from memsense.ingest.mapping.proposal import propose_mapping
+from memsense.ingest.mapping.proposal import propose_mappings
 from memsense.ingest.registry import readers
 from memsense.ingest.source import UNREADABLE, Source
 
@@ -65,6 +65,7 @@ def detect(source: Source) -> Detection | None:
         return None
     if source.kind == "database":
         fault = f"an SQLite database without conversations of a known program ({PROGRAMS})"
+        fault += _propose(head, source)
     elif not head.text.strip(_INVISIBLE):
         fault = "the file is empty"
     elif head.is_json and not head.records:
@@ -77,14 +78,22 @@ def detect(source: Source) -> Detection | None:
             f"not a conversation that memsense knows ({form} no reader knows); if it is one, name"
             f" its format with --format NAME{prose} ('memsense formats' lists them)"
         )
-        if proposal := propose_mapping(head):
-            fault += (
-                f". It looks like {proposal.description}; try: {proposal.command(source.label)}"
-                " --preview (docs/guides/mappings.md)"
-            )
-        else:
-            fault += "; for a form of your own, write a mapping (docs/guides/mappings.md)"
+        fault += _propose(head, source)
     raise IngestError(f"{source.label}: {fault}")
+
+
+def _propose(head: Head, source: Source) -> str:
+    """Return the end of the error: the mappings that read the log best, and what they read."""
+    # A folder may hold a thousand such files: proposals for all of them would take minutes.
+    proposals = propose_mappings(head, source) if source.named else ()
+    if not proposals:
+        return "; for a form of your own, write a mapping (docs/guides/mappings.md)"
+    tries = (
+        f"{one.description}; try: {one.command(source.label)} --preview"
+        f" (docs/guides/mappings.md), which reads {one.result}"
+        for one in proposals
+    )
+    return f". It looks like {'. Or like '.join(tries)}"
 
 
 def _read_head(source: Source, size: int) -> Head:

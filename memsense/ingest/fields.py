@@ -22,8 +22,8 @@ time: timestamp time created_at created create_time date datetime ts sent_at sta
  datetime_utc created_date date_time timestamp_ms created_on inserted_at sent_on
 id: id message_id uuid
 order: turn index seq position
-prompt: prompt question user input instruction
-response: response answer assistant output completion
+prompt: prompt question query user input instruction
+response: response answer assistant bot reply output completion
 """
 FIELDS: Final[Mapping[str, Sequence[str]]] = {
     field: aliases.replace("_", "").split()

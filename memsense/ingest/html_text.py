@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 _BLOCKS = frozenset("p div h1 h2 h3 h4 h5 h6 ul ol pre table blockquote hr section".split())
 _LINES = frozenset({"br", "tr"})
-_HIDDEN = frozenset({"script", "style"})
+_HIDDEN = frozenset({"script", "style", "legacyquote"})
 
 
 class _TextParser(HTMLParser):

@@ -18,6 +18,7 @@ from memsense.ingest.mapping.format_map import (
     map_from_fields,
 )
 from memsense.ingest.mapping.mapped import mapped_reader
+from memsense.ingest.options import ReadOptions
 from memsense.ingest.readers import GENERIC, READERS
 from memsense.ingest.reading import Reader
 
@@ -101,6 +102,20 @@ def choose_reader(name: str) -> Reader:
     return by_name[name]
 
 
+def choose_mapped(
+    choice: MapChoice, options: ReadOptions, *, is_database: bool = False
+) -> tuple[Reader, ReadOptions]:
+    """Return the reader of a mapping that a caller gives, with the options for it.
+
+    Raises InvalidInputError or IngestError if the mapping can't be used.
+    """
+    form = read_map(choice)
+    if form.columns is not None and not is_database:
+        # Plain columns: the reader of rows knows the usual names of the others.
+        return READERS["rows"], options.model_copy(update={"columns": form.columns})
+    return mapped_reader(form.name, lambda: form), options
+
+
 def read_map(choice: MapChoice) -> FormatMap:
     """Return the mapping that a caller gives as fields or as the path of a format's file.
 
@@ -111,4 +126,4 @@ def read_map(choice: MapChoice) -> FormatMap:
     return map_from_fields(choice)
 
 
-__all__ = ["AD_HOC", "GROUP", "MapChoice", "choose_reader", "read_map", "readers"]
+__all__ = ["AD_HOC", "GROUP", "MapChoice", "choose_mapped", "choose_reader", "read_map", "readers"]

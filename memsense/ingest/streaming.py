@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 from memsense.errors import IngestError
 from memsense.ingest.detection import Detection, detect
-from memsense.ingest.mapping.mapped import mapped_reader
 from memsense.ingest.options import ReadOptions
-from memsense.ingest.readers import READERS
 from memsense.ingest.reading import Reader, Reading
-from memsense.ingest.registry import choose_reader, read_map, readers
+from memsense.ingest.registry import choose_mapped, choose_reader, readers
 from memsense.ingest.report import ReadReport
 from memsense.ingest.source import UNREADABLE, Source
 from memsense.types import Conversation
@@ -40,13 +38,8 @@ def read_source(
     report = report if report is not None else ReadReport()
     reader: Reader | None = None
     if options.map is not None:
-        form = read_map(options.map)
-        if form.columns is not None and source.kind != "database":
-            # Plain columns: the reader of rows knows the usual names of the others.
-            options = options.model_copy(update={"columns": form.columns})
-            reader = READERS["rows"]
-        else:
-            reader = mapped_reader(form.name, lambda: form)
+        is_database = source.kind == "database"
+        reader, options = choose_mapped(options.map, options, is_database=is_database)
         detection = Detection(reader.name, "mapped by the caller")
     elif options.format is not None:
         reader = choose_reader(options.format)

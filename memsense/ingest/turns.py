@@ -237,7 +237,9 @@ def _find_names(lines: Sequence[str], places: Sequence[_Place]) -> set[str]:
     if not _TWO <= len(names) <= _MOST_SPEAKERS or len(turns) < _LEAST_TURNS:
         return set()
     changes = sum(a.turn.name != b.turn.name for a, b in pairwise(turns))
-    covers_text = turns[0].position <= 1 and len(turns) >= _SHARE_OF_LINES * (len(lines) - 1)
+    # The turns of a transcription that numbers its speakers have paragraphs.
+    share = 0.0 if all(map(_NUMBERED.fullmatch, names)) else _SHARE_OF_LINES
+    covers_text = turns[0].position <= 1 and len(turns) >= share * (len(lines) - 1)
     texts = (place.turn.text.strip() for place in turns)
     has_speech = any(len(text.split()) > 1 or text.endswith((".", "?", "!")) for text in texts)
     is_dialogue = covers_text and has_speech and 2 * changes >= len(turns)

@@ -84,7 +84,8 @@ class Marks(Input):
         columns: Names that the header of a table must hold.
         tables: Tables that an SQLite database must have, each with columns that it must have.
         lines: Number of lines at the beginning of a text that must be messages by `line`; they must
-            be half of all lines there, too.
+            be half of all lines there, too, unless the first line matches `first`.
+        first: Regular expression that the first line of a text must match.
     """
 
     keys: Names = ()
@@ -92,6 +93,7 @@ class Marks(Input):
     columns: Names = ()
     tables: Annotated[Mapping[str, Names], AsMapping] = {}
     lines: int = 0
+    first: Pattern | None = None
 
 
 class MappedFields(Input):
@@ -104,6 +106,7 @@ class MappedFields(Input):
         session: Id of the session.
         title: Title of the session.
         user: User whose memory the session is.
+        owner: Speaker who saved the log, whose side is the user's.
         folder: Folder in which the session took place.
         started: Time of the session; with `groups` also of its messages without one.
         role: Who speaks: a word for a role, else a person's name.
@@ -122,6 +125,7 @@ class MappedFields(Input):
     session: Paths = ()
     title: Paths = ()
     user: Paths = ()
+    owner: Paths = ()
     folder: Paths = ()
     started: Paths = ()
     role: Paths = ()
@@ -155,7 +159,11 @@ class FormatMap(Input):
         json: Keys or columns whose text or compressed bytes are JSON.
         table: Table of an SQLite database to read.
         query: Query of an SQLite database to read instead of a table.
-        line: Regular expression whose named groups are the fields of a line of text.
+        line: Regular expression whose named groups are the fields of a line of text. A line with
+            the group `day` is the date of the times in the lines below it, and in such a log texts
+            of several lines may be quoted. A group `half` is the word for a half of the day.
+        indent: Blanks before lines that continue a text, whose blank lines are kept.
+        flat: Whether keys such as `a.0.b` stand for lists and objects within each other.
         html: Whether texts are HTML.
         pieces: Whether a text may be a list of pieces of any type, which are joined as they stand.
         groups: Whether records with the same session are parts of one conversation.
@@ -180,6 +188,8 @@ class FormatMap(Input):
     table: Text | None = None
     query: Text | None = None
     line: Pattern | None = None
+    indent: str = ""
+    flat: Switch = False
     html: Switch = False
     pieces: Switch = False
     groups: Switch = False
@@ -231,11 +241,11 @@ def _as_toml_value(value: Any) -> Any:
 _PREFIXES = ("roles", "skip")
 FIELD_NAMES: Sequence[str] = (
     *MappedFields.model_fields,
-    *("table", "query", "line", "json_keys", "where", "bots"),
-    *("html", "pieces", "groups", "repeats", "silences"),
+    *("table", "query", "line", "indent", "json_keys", "where", "bots"),
+    *("flat", "html", "pieces", "groups", "repeats", "silences"),
 )
 """Fields that a mapping given in place may set, in addition to `roles.WORD` and `skip.REASON`."""
-_SWITCHES = frozenset({"html", "pieces", "groups", "repeats", "silences"})
+_SWITCHES = frozenset({"flat", "html", "pieces", "groups", "repeats", "silences"})
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import pydantic_core
 
 from memsense.db.foreign import Database
 from memsense.errors import IngestError
+from memsense.ingest.chat_words import format_clock, format_day
 from memsense.ingest.content import content_text, format_file, join_texts, role_of
 from memsense.ingest.head import Head
 from memsense.ingest.html_text import html_text
@@ -32,6 +34,7 @@ _LARGEST_VALUE = 64 * 1024 * 1024
 """Bytes that a compressed value of a database may have when it is unpacked."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
+_QUOTED = re.compile(r'"[^\n]*\n(?s:.*)"')
 _BLANK = "\x00\ufeff \t\r\n"
 _NO_BLANKS = str.maketrans("", "", "_- \ufeff")
 _ALIASES = {name: frozenset(aliases) for name, aliases in FIELDS.items()}
@@ -65,7 +68,9 @@ def _sniff(form: FormatMap, head: Head) -> str | None:
     if not head.is_json and marks.lines and form.line_pattern is not None:
         matches_of = map(form.line_pattern.fullmatch, (line.rstrip("\r") for line in head.lines))
         count = sum(one is not None and one["content"] is not None for one in matches_of)
-        if count >= marks.lines and 2 * count >= len(head.lines):
+        first = "".join(head.lines[:1]).strip(_BLANK)
+        is_first = bool(marks.first and re.fullmatch(marks.first, first))
+        if count >= marks.lines and (is_first if marks.first else 2 * count >= len(head.lines)):
             return f"{count} of the first {len(head.lines)} lines are messages"
     if not head.is_json and marks.columns:
         header, _ = read_header(iter(head.text.lstrip(_BLANK).split("\n", 2)))
@@ -117,7 +122,33 @@ def _records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
             value = value | {
                 key: parse_json(value[key]) for key in form.json_keys if value.get(key)
             }
-        yield _Record(value, record.line, record.ordinal)
+        yield _Record(unflatten(value) if form.flat else value, record.line, record.ordinal)
+
+
+def unflatten(value: JsonValue) -> JsonValue:
+    """Return a value whose keys such as `a.0.b` are lists and objects within each other."""
+    if not isinstance(value, dict):
+        return [unflatten(item) for item in value] if isinstance(value, list) else value
+    nested: dict[str, Any] = {}
+    for key, item in value.items():
+        *steps, last = key.split(".")
+        inner = nested
+        for step in steps:
+            # A key may have a value of its own and longer keys, too: the longer ones count.
+            if not isinstance(inner.get(step), dict):
+                inner[step] = {}
+            inner = inner[step]
+        inner.setdefault(last, unflatten(item))
+    return _listed(nested)
+
+
+def _listed(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    items = {key: _listed(item) for key, item in cast("dict[str, Any]", value).items()}
+    if items and all(key.isdecimal() for key in items):
+        return [items[key] for key in sorted(items, key=int)]
+    return items
 
 
 def _table_records(reading: Reading, lines: Iterator[str]) -> Iterator[_Record]:
@@ -136,23 +167,40 @@ def _line_records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
     """Yield the fields of each line that the pattern matches; others continue the one before."""
     pattern = form.line_pattern
     assert pattern is not None
+    has_days = "day" in pattern.groupindex
     fields: dict[str, JsonValue] = {}
     place = ordinal = 0
+    day = ""
+
+    def finish() -> Iterator[_Record]:
+        content = fields.get("content")
+        if isinstance(content, str) and form.indent:
+            fields["content"] = content.strip()
+        elif isinstance(content, str) and has_days and _QUOTED.fullmatch(content):
+            fields["content"] = content[1:-1].replace('""', '"')
+        if fields:
+            yield _Record(fields, place, ordinal)
+
     for number, line in enumerate(reading.lines(), start=1):
         text = line.rstrip("\r\n")
         if match := pattern.fullmatch(text.lstrip("\ufeff")):
-            if fields:
-                yield _Record(fields, place, ordinal)
+            yield from finish()
+            fields, place = dict(match.groupdict()), number
+            if string(fields.get("day")):
+                day, fields = format_day(match["day"], reading.options.date_order), {}
+                continue
+            if day and match["time"]:
+                fields["time"] = f"{day} {format_clock(match['time'], match['half'])}"
             reading.report.records += 1
-            fields, place, ordinal = dict(match.groupdict()), number, ordinal + 1
-        elif fields and isinstance(fields.get("content"), str) and text.strip():
+            ordinal += 1
+        elif fields and isinstance(fields.get("content"), str) and (text.strip() or form.indent):
+            text = text.removeprefix(form.indent)
             # The head of a message may stand above its text.
             above = string(fields["content"]).strip()
             fields["content"] = f"{fields['content']}\n{text}" if above else text.strip()
         elif text.strip(_BLANK):
             reading.skip("line of another form", number)
-    if fields:
-        yield _Record(fields, place, ordinal)
+    yield from finish()
 
 
 def _database_rows(form: FormatMap, reading: Reading) -> Iterator[JsonObject]:
@@ -178,14 +226,15 @@ def _database_rows(form: FormatMap, reading: Reading) -> Iterator[JsonObject]:
                 reading.report.records += 1
                 is_parsed = set(form.json_keys)
                 yield {
-                    name: value if name in is_parsed else _as_json(value)
+                    name: value if name in is_parsed else as_json(value)
                     for name, value in row.items()
                 }
         except sqlite3.DatabaseError as error:
             raise IngestError(f"{source.label}: the query can't be run ({error})") from error
 
 
-def _as_json(value: Any) -> JsonValue:
+def as_json(value: Any) -> JsonValue:
+    """Return a cell of a database as JSON can hold it: bytes become text."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
@@ -207,7 +256,7 @@ def parse_json(value: Any) -> JsonValue:
             return cast("JsonValue", data)
         return cast("JsonValue", pydantic_core.from_json(data))
     except (ValueError, OSError, EOFError, zlib.error, zstd.ZstdError):
-        return _as_json(data)
+        return as_json(data)
 
 
 # Turns --------------------------------------------------------------------------------------------
@@ -234,6 +283,7 @@ class _Session:
     )
     title: str | None = None
     user: str | None = None
+    owner: str | None = None
     folder: str | None = None
     started: Stamp = NO_TIME
 
@@ -266,6 +316,7 @@ def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
             session = sessions.setdefault(key, _Session()) if is_grouped else _Session()
             session.title = session.title or look.text("title", talk)
             session.user = session.user or look.text("user", talk)
+            session.owner = session.owner or look.text("owner", talk)
             session.folder = session.folder or look.text("folder", talk)
             started = reading.stamp(look.first("started", talk))
             if session.started.at is None:
@@ -316,14 +367,20 @@ def _build(
             stamp=turn.stamp,
             line=turn.line,
         )
+    speakers = builder.speakers()
+    first = (name for name in speakers if name == session.owner)
+    people = tuple(dict.fromkeys((*first, *speakers)))
     if form.silences:
-        yield from builder.build_parts(session_id, reading.options.session_gap, title=session.title)
+        yield from builder.build_parts(
+            session_id, reading.options.session_gap, title=session.title, participants=people
+        )
         return
     yield from builder.build(
         session_id,
         title=session.title,
         started_at=session.started.at,
         folder=session.folder,
+        participants=people,
         metadata={"user_id": session.user} if session.user else None,
     )
 

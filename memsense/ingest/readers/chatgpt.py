@@ -123,7 +123,7 @@ def _build(
             kind = string(block.get("content_type"))
             if isinstance(part, str):
                 texts.append(part)
-            elif kind == "audio_transcription":
+            elif kind in ("", "text", "audio_transcription"):
                 texts.append(string(block.get("text")))
             elif kind == "image_asset_pointer":
                 texts.append(_IMAGE)

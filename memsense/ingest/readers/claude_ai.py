@@ -19,6 +19,7 @@ from memsense.types import Conversation, Role
 
 # Other kinds appear without notice (osteele/claude-chat-viewer#5: a strict schema dropped 14 of 71
 # chats), so unknown blocks are passed over.
+_ENVELOPE = "conversations"
 _KINDS = frozenset({"text", "voice_note"})
 _THINKING = re.compile(r"<antThinking>(?:(?!<antThinking>).)*?</antThinking>\s*", re.DOTALL)
 _PLACEHOLDER = re.compile(
@@ -28,16 +29,20 @@ _PLACEHOLDER = re.compile(
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is of a Claude.ai export."""
-    if head.find(lambda record: isinstance(record.get("chat_messages"), list)):
+    if head.find(_is_conversation) or head.has_item(_ENVELOPE, _is_conversation):
         return "conversations with chat_messages"
     return None
 
 
+def _is_conversation(record: JsonObject) -> bool:
+    return isinstance(record.get("chat_messages"), list)
+
+
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield the shown branch of each conversation; with `all_branches` the others too."""
-    for record in reading.objects():
+    for record in reading.objects(_ENVELOPE):
         value = record.value
-        if not isinstance(value.get("chat_messages"), list):
+        if not _is_conversation(value):
             reading.skip("not a conversation", record.line)
             continue
         session = reading.name_session(identifier(value.get("uuid")), record.ordinal)

@@ -153,7 +153,9 @@ def read(reading: Reading) -> Iterator[Conversation]:
             role = _COMPLETED[completed_type]
             text = content_text(completed.get("content"), _COMPLETED_KINDS)
             _add(reading, rollout, record, completed, role=role, text=text, layer="completed")
-        elif kind != "event_msg" and item.get("type") == "message":
+        elif kind != "event_msg" and (
+            item.get("type") == "message" or ("type" not in item and "content" in item)
+        ):
             role, text = role_of(string(item.get("role"))), content_text(item.get("content"))
             _add(reading, rollout, record, item, role=role, text=text, layer="item")
         else:

@@ -17,6 +17,7 @@ from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reader, R
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
+    first_string,
     identifier,
     mapping,
     objects,
@@ -150,7 +151,7 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, record: Obje
         time = find_time(record.value)
     builder.add(
         role,
-        content_text(content) or string(message.get("refusal")),
+        content_text(content) or first_string(message, ("refusal", "result")),
         external_id=find_message_id(message),
         speaker=identifier(message.get("name")),
         stamp=builder.reading.stamp(time),

@@ -21,7 +21,7 @@ from memsense.types import Conversation, JsonValue, Role
 
 _SPEAKERS = frozenset(("sender", "from", "speaker"))
 _PEOPLE = frozenset(("author", "user"))
-_PROMPTS = frozenset(("prompt", "question", "user", "instruction"))
+_PROMPTS = frozenset(("prompt", "question", "query", "user", "instruction"))
 _WORDS = frozenset(("content", "text", "message", "utterance"))
 # Columns of mail and of programs' own logs: their rows are not turns.
 _RECORDS = frozenset(("subject", "level", "severity", "loglevel", "levelname", "pid", "hostname"))

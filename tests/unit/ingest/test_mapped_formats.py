@@ -441,9 +441,19 @@ LEFT_OUT: Mapping[str, Mapping[str, int]] = {
     "openhands": {"action that is no message": 2, "observation of a tool": 1},
     "rocket_chat": {"notice of the program": 1},
     "zendesk": {"internal note": 1},
+    "inspect": {"system message": 1, "tool message": 1},
+    "openllmetry": {"system message": 1},
+    "skype": {"call, file or notice": 1},
 }  # fmt: skip
 """What is left out of the log of a format, by reason; nothing is of the others."""
-OF_PEOPLE = {"teams", "matrix", "mattermost", "zendesk", "rocket_chat", "zulip"}
+OF_TEXTS: Mapping[str, tuple[set[str | None], Mapping[str, int]]] = {
+    "irc": ({"ada", "bo"}, {"notice of the program": 3}),
+    "zoom": ({"Ada Lovelace", "Bo"}, {"reaction": 1}),
+    "line": ({"Ada", "Bo"}, {"notice of the program": 3, "sticker or media": 1}),
+    "claude_export": ({None}, {"line of another form": 3, "command": 1, "tool call": 1}),
+}
+"""Who speaks in the lines of a format, and what is left out of them."""
+OF_PEOPLE = {"teams", "matrix", "mattermost", "zendesk", "rocket_chat", "zulip", "skype"}
 
 
 @pytest.fixture(autouse=True)
@@ -518,9 +528,9 @@ def test_lines_of_text_are_recognised_and_say_what_they_say(name: str, read_log:
     assert report.detected["log.txt"][0] == name
     assert [text for _, text in said(conversations)] == [ASKED, SAID, "Thank you."]
     speakers = {message.speaker for one in conversations for message in one.messages}
-    assert speakers == {"irc": {"ada", "bo"}, "zoom": {"Ada Lovelace", "Bo"}}[name]
-    reasons = {"irc": {"notice of the program": 3}, "zoom": {"reaction": 1}}
-    assert report.skip_counts == reasons[name]
+    names, reasons = OF_TEXTS[name]
+    assert speakers == names
+    assert report.skip_counts == reasons
 
 
 def test_a_greeting_of_a_character_is_an_answer_without_a_question(read_log: ReadLog) -> None:

@@ -106,9 +106,73 @@ LOGS: dict[str, Any] = {
             for number, name, text in ((1, "Ada", ASKED), (2, "Bo", SAID))
         ],
     },
+    "inspect": {
+        "version": 2, "status": "success", "eval": {"run_id": "r", "task": "boats", "created": AT},
+        "samples": [
+            {
+                "id": 1, "epoch": 1, "uuid": "s1", "input": ASKED, "target": "pier",
+                "messages": [
+                    {"id": "m0", "role": "system", "content": "be kind"},
+                    {"id": "m1", "role": "user", "source": "input", "content": ASKED},
+                    {
+                        "id": "m2", "role": "assistant", "source": "generate",
+                        "content": [
+                            {"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": SAID}
+                        ],
+                    },
+                    {"id": "m3", "role": "tool", "tool_call_id": "t", "content": "a pier"},
+                ],
+                "output": {"completion": SAID},
+            }
+        ],
+    },
+    "openllmetry": [
+        {
+            "name": "chat", "context": {"trace_id": "t"}, "start_time": AT,
+            "attributes": {
+                "gen_ai.prompt.0.role": "system", "gen_ai.prompt.0.content": "be kind",
+                "gen_ai.prompt.1.role": "user", "gen_ai.prompt.1.content": ASKED,
+                "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": SAID,
+            },
+        }
+    ],
+    "skype": {
+        "userId": "8:bo", "exportDate": "2026-03-02T09:00",
+        "conversations": [
+            {
+                "id": "8:ada", "displayName": "Ada", "version": 1,
+                "MessageList": [
+                    {
+                        "id": "2", "displayName": None, "messagetype": "RichText", "from": "8:bo",
+                        "originalarrivaltime": "2026-03-01T10:02:00.0000000Z",
+                        "content": SAID + '<e_m ts="1" a="8:bo" t="61"/>',
+                    },
+                    {
+                        "id": "1", "displayName": "Ada", "messagetype": "Text", "from": "8:ada",
+                        "originalarrivaltime": "2026-03-01T10:01:00.0000000Z", "content": ASKED,
+                    },
+                    {
+                        "id": "0", "displayName": None, "messagetype": "Event/Call",
+                        "from": "8:ada", "originalarrivaltime": "2026-03-01T10:00:00.0000000Z",
+                        "content": '<partlist type="started"/>',
+                    },
+                ],
+            }
+        ],
+    },
 }  # fmt: skip
 
 TEXTS = {
+    "line": (
+        "[LINE] Chat history with Bo\nSaved on: 2026/03/02 21:15\n\n2026/03/01(Sun)\n"
+        f"10:00\tAda\t{ASKED}\n10:01\tBo\t{SAID}\n10:02\tBo\t[Sticker]\n"
+        "10:03\tAda joined the chat.\n\n2026/03/02(Mon)\n10:04\tAda\tThank you.\n"
+    ),
+    "claude_export": (
+        "╭────────────────────────────╮\n│ ✻ Welcome to Claude Code!  │\n"
+        "╰────────────────────────────╯\n\n> /clear\n\n"
+        f"> {ASKED}\n\n⏺ Read(boats.md)\n  ⎿  Read 12 lines\n\n⏺ {SAID}\n\n> Thank you.\n"
+    ),
     "irc": (
         "--- Log opened Sun Mar 01 10:00:00 2026\n"
         "10:00 -!- bo [bo@pier] has joined #boats\n"
