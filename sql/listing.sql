@@ -20,8 +20,13 @@ WHERE {whose} AND c.granularity = %(granularity)s AND c.status = ANY (%(statuses
   AND {behind}
   AND {is_shown}
   AND {passes}
+  AND {holds}
 ORDER BY {order}
 LIMIT %(limit)s
+
+-- Exchanges in which the user states a standing rule; the index chunks_rules has this condition.
+-- name: rules
+c.facet_spans @> '[{"rule": "standing"}]'::jsonb
 
 -- name: everybody
 true

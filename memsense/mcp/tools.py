@@ -26,7 +26,7 @@ from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
 from memsense.search.request import FILTER_NAMES
 from memsense.text.visible import show
-from memsense.types import MemoryKind
+from memsense.types import ChosenKind
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -177,8 +177,11 @@ class Tools:
             str | None, Field(max_length=100_000, description="What you answered, decided or did.")
         ] = None,
         kind: Annotated[
-            MemoryKind | None,
-            Field(description="How lasting it is; default: by rules."),
+            ChosenKind | None,
+            Field(
+                description='How lasting it is; default: by rules. "rule": how the user wants'
+                " work or answers to be done from now on, in the user's own words."
+            ),
         ] = None,
         tags: Tags = None,
         occurred_at: Annotated[Time, Field(description="When, ISO 8601.")] = None,
