@@ -283,13 +283,13 @@ def write_prompt(
         [it for it in lines if excluded.isdisjoint((it.chunk.chunk_id, *it.chunk.message_ids))]
         for lines in (rules, card)
     )
-    # A message that is a rule stands in the prompt already.
-    said = {it.text for it in rules}
+    # A message that is a rule is in the prompt already.
+    rule_texts = {it.text for it in rules}
     passages = [
         it
         for it in find_passages(sources, words, question)
         if exchange_key(it.chunk) not in hidden
-        and (it.side != "user" or it.short.text.strip() not in said)
+        and (it.side != "user" or it.short.text.strip() not in rule_texts)
     ]
     style = _Style(
         with_dates=with_dates,

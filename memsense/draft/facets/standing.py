@@ -247,11 +247,11 @@ def own_sentences(text: str) -> Iterator[tuple[int, int]]:
     end_of_own = mail.start() if mail else len(text)
     lines: dict[int, bool] = {}  # start of each own line: whether it asks about a text
     for line in re.finditer(r"[^\n]+", text[:end_of_own]):
-        is_said = any(part.start < line.end() and line.start() < part.end for part in said)
+        is_typed = any(part.start < line.end() and line.start() < part.end for part in said)
         label = _LABEL.match(line[0])
         is_other = label is not None and not _OWN_LABEL.match(label["label"].strip())
         points = bool(_POINTS.search(line[0])) or (is_other and line[0].rstrip().endswith(":"))
-        if is_said and not _FOREIGN_LINE.match(line[0]) and (points or not is_other):
+        if is_typed and not _FOREIGN_LINE.match(line[0]) and (points or not is_other):
             lines[line.start()] = points
     if sum(text.find("\n", at) % (len(text) + 1) - at for at in lines) > LONGEST_MESSAGE:
         return
