@@ -14,6 +14,7 @@ from memsense.client.searches import Searches
 from memsense.errors import NotFoundError
 from memsense.search.card import KINDS, make_card, make_rules
 from memsense.search.hits import judged, source_of
+from memsense.search.passages import Source
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
 from memsense.search.request import SearchRequest
 from memsense.search.silence import is_small_talk, judge
@@ -112,7 +113,12 @@ def assemble(
         reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
         others = [hit for hit in others if hit.chunk_id not in reached]
     relevance = judge(request.query, judged(own, result.analysis), result.question)
-    sources = [source_of(hit) for hit in own] if relevance.chance >= silence else []
+    sources: list[Source] = []
+    if relevance.chance >= silence:
+        # Memories of a project that the prompt names stand under its name, too.
+        names = [hit.chunk.project if hit.chunk.project != project else None for hit in own]
+        apart = [(name or "") if project is not None else "" for name in names]
+        sources = [source_of(hit, apart=name) for hit, name in zip(own, apart, strict=True)]
     if others:
         apart = judge(request.query, judged(others), result.question)
         # A fact of another project must be asked for: small resemblance is everywhere.

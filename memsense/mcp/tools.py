@@ -157,8 +157,8 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
-        given = {"content_budget": CONTENT_BUDGET, **_set_only(options, access.scope)}
-        result = await access.memory.search(question, trace=access.scope.trace, **given)
+        arguments = {"content_budget": CONTENT_BUDGET, **_set_only(options, access.scope)}
+        result = await access.memory.search(question, trace=access.scope.trace, **arguments)
         notes: list[str] = []
         # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
         decides_alone = explain or options.get("min_score") is not None
@@ -167,12 +167,12 @@ class Tools:
             if others:
                 # They took places of the list: look into the own project alone, too.
                 inside = await access.memory.search(
-                    question, trace=False, **{**given, "project": access.scope.project}
+                    question, trace=False, **{**arguments, "project": access.scope.project}
                 )
                 reached = {hit.chunk_id for hit in others}
                 own = [hit for hit in result if hit.chunk_id not in reached]
-                known = {hit.chunk_id for hit in (*own, *others)}
-                own += [hit for hit in inside if hit.chunk_id not in known]
+                listed = {hit.chunk_id for hit in (*own, *others)}
+                own += [hit for hit in inside if hit.chunk_id not in listed]
                 if replace(result, hits=others).relevance.chance >= APART_CHANCE:
                     own += others
                 result = replace(result, hits=own[: options["top_k"]])

@@ -5,6 +5,7 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -748,19 +749,13 @@ def test_a_recall_names_the_project_of_each_line_that_is_about_another(database_
 
 
 def test_the_header_of_a_host_names_its_project(database_url: str) -> None:
-    class Http:
-        headers = {"Memsense-Project": "mills"}
-
-    class Context:
-        request = Http
-
-    class Called:
-        request_context = Context
+    http = SimpleNamespace(headers={"Memsense-Project": "mills"})
+    called: Any = SimpleNamespace(request_context=SimpleNamespace(request=http))
 
     async def main() -> None:
         memory = AsyncMemSense.open(database_url, embedder=HashingEmbedder())
         async with OneScope(load_settings(database_url=database_url), ADA, memory) as find:
-            assert (await find(Called)).scope.project == "mills"  # pyright: ignore[reportArgumentType]
+            assert (await find(called)).scope.project == "mills"
             assert (await find()).scope.project == "looms"
 
     anyio.run(main)

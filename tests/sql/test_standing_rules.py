@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
 from memsense import MemSense
@@ -253,3 +254,23 @@ def test_an_answer_and_an_edit_keep_what_was_stated(memory: MemSense) -> None:
     assert ask(memory, "sam") == [COMMA]
     memory.update(chunk.chunk_id, tags=["style"])
     assert ask(memory, "sam") == [COMMA]
+
+
+def test_rules_of_memories_that_an_earlier_version_stored_are_found(
+    memory: MemSense, module_database_url: str
+) -> None:
+    texts = {"said": f"Fine. {TRUNK} I moved to Porto.", "other": "I moved to Porto."}
+    chunks = {
+        name: memory.add(text, user_id="old", session_id=name)[0] for name, text in texts.items()
+    }
+    with psycopg.connect(module_database_url) as connection:
+        connection.execute(
+            "UPDATE memsense.chunks SET facet_spans = '[]', memory_kind = 'episodic'"
+            " WHERE chunk_id = %s",
+            [chunks["said"].chunk_id],
+        )
+    assert ask(memory, "old") == []
+    assert memory.indexes.find_rules(user_id="old") == 1
+    assert ask(memory, "old") == [TRUNK]
+    assert memory.get(chunks["said"].chunk_id).user_text == texts["said"]
+    assert memory.indexes.find_rules(user_id="old") == 0

@@ -243,11 +243,11 @@ def own_sentences(text: str) -> Iterator[tuple[int, int]]:
         text: The text of one message.
     """
     mail = _MAIL.search(text)
-    said = [part for part in cut_prompt(text) if part.kind != "pasted"]
+    typed = [part for part in cut_prompt(text) if part.kind != "pasted"]
     end_of_own = mail.start() if mail else len(text)
     lines: dict[int, bool] = {}  # start of each own line: whether it asks about a text
     for line in re.finditer(r"[^\n]+", text[:end_of_own]):
-        is_typed = any(part.start < line.end() and line.start() < part.end for part in said)
+        is_typed = any(part.start < line.end() and line.start() < part.end for part in typed)
         label = _LABEL.match(line[0])
         is_other = label is not None and not _OWN_LABEL.match(label["label"].strip())
         points = bool(_POINTS.search(line[0])) or (is_other and line[0].rstrip().endswith(":"))
