@@ -33,7 +33,7 @@ from memsense.inputs import (
     wrong_value,
 )
 from memsense.metadata_filters import read_filter
-from memsense.types import EmbedWhen, IngestMode, MemoryKind
+from memsense.types import ChosenKind, EmbedWhen, IngestMode, MemoryKind
 
 # Whose memory ------------------------------------------------------------------------------------
 
@@ -119,9 +119,10 @@ FacetTexts = Annotated[
     ),
 ]
 KindLabel = Annotated[
-    MemoryKind,
+    ChosenKind,
     about(
-        'How lasting it is: "stable", "preference", "episodic" or "ephemeral"; default: by rules.'
+        'How lasting it is: "stable", "preference", "episodic" or "ephemeral"; or "rule", if all'
+        " that the user says in it are standing rules; default: by rules."
     ),
 ]
 Confidence = Annotated[Share, about("How certain it is, from 0 to 1.")]

@@ -14,6 +14,9 @@ T = TypeVar("T")
 Role = Literal["user", "assistant", "system", "tool", "other"]
 Granularity = Literal["turn", "session"]
 MemoryKind = Literal["stable", "preference", "episodic", "ephemeral"]
+ChosenKind = Literal["stable", "preference", "episodic", "ephemeral", "rule"]
+"""What a caller may say of what is stored: a rule is stable, and its sentences are spans."""
+
 IngestMode = Literal["turn", "session", "hybrid"]
 EmbedWhen = Literal["now", "later", "strict"]
 PromptKind = Literal["question", "request"]

@@ -24,8 +24,13 @@ WHERE {whose} AND c.granularity = %(granularity)s AND c.status = ANY (%(statuses
   AND (%(contains)s::text IS NULL OR c.status <> 'deleted' AND strpos(
       lower(substr(c.user_text, c.opening_length + 1) || E'\n' || c.assistant_text || E'\n' || c.session_text),
       lower(%(contains)s::text)) > 0)
+  AND {holds}
 ORDER BY {order}
 LIMIT %(limit)s
+
+-- Exchanges in which the user states a standing rule; the index chunks_rules has this condition.
+-- name: rules
+c.facet_spans @> '[{"rule": "standing"}]'::jsonb
 
 -- name: everybody
 true

@@ -358,6 +358,24 @@ def link(
         typer.echo("nothing to do: no memories are stored")
 
 
+@app.command("facets")
+def facets(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
+    """Find the standing rules of memories that an earlier version stored.
+
+    \b
+      memsense db facets
+      memsense db facets --user ines
+
+    Each memory that has one is updated, with its text as it is. A second run finds nothing more.
+    """
+    with target_of(ctx).open() as memory:
+        updated = memory.indexes.find_rules(user_id=user)
+    if output != "table":
+        print_data(output, {"memories": updated})
+    else:
+        typer.echo(f"{updated} memories have new rules")
+
+
 @app.command("start")
 def start(ctx: typer.Context) -> None:
     """Start the embedded server and keep it running until `memsense db stop`.

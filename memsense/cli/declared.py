@@ -43,6 +43,7 @@ PARAMETERS: dict[str, Declared] = {
     "max_tokens": (int, 1000, "Maximum length of the text, in tokens."),
     "project 2": (str, None, "The project that the prompt belongs to: memories of others come only if the prompt surely asks for them, under the project's name."),
     "silence": (float, None, "Chance, from 0 to 1, that something known concerns the prompt below which nothing is returned; 0 returns what fits of any prompt. Default: the setting MEMSENSE_SILENCE, which is 0.5."),
+    "rules": (bool, True, "Begin with the user's standing rules, also if nothing known concerns the prompt."),
     "card": (bool, True, "Begin with who the user is and what they wish, if the budget is of 800 tokens or more."),
     "format": (Literal["markdown", "xml"], "markdown", 'Layout of the text: "markdown" or "xml".'),
     "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
@@ -75,7 +76,7 @@ PARAMETERS: dict[str, Declared] = {
     "task_tag": (str, None, "Label of the task; it replaces the one that the rules find."),
     "tags 2": (list[str], (), "Labels to store with it; they replace those of the rules."),
     "facets": (dict[str, Any], None, "Texts of the facets `personal_info`, `preferences` and `events`; they replace those that the rules find."),
-    "memory_kind": (Literal["stable", "preference", "episodic", "ephemeral"], None, 'How lasting it is: "stable", "preference", "episodic" or "ephemeral"; default: by rules.'),
+    "memory_kind": (Literal["stable", "preference", "episodic", "ephemeral", "rule"], None, 'How lasting it is: "stable", "preference", "episodic" or "ephemeral"; or "rule", if all that the user says in it are standing rules; default: by rules.'),
     "confidence": (float, 1.0, "How certain it is, from 0 to 1."),
     "metadata 2": (dict[str, Any], None, "A JSON object of your own, returned with hits and usable as a filter."),
     "expires_at": (datetime, None, "When it expires: no search finds it afterwards, and a job deletes it."),
@@ -108,7 +109,7 @@ PARAMETERS: dict[str, Declared] = {
 
 _VERBS = {
     "search": ["query", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "content_budget", "trace", "timeout"],
-    "context": ["prompt", "max_tokens", "user_id", "all_users", "project 2", "silence", "card", "agent_id", "session_ids", "since", "until", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "format", "trace", "timeout"],
+    "context": ["prompt", "max_tokens", "user_id", "all_users", "project 2", "silence", "rules", "card", "agent_id", "session_ids", "since", "until", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "format", "trace", "timeout"],
     "why_not": ["query", "chunk_id", "top_k", "user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "granularity", "min_score", "exclude", "exclude_sessions", "tags", "kinds", "metadata", "asked_at", "timezone", "as_of", "profile", "overrides", "prompt_kind", "timeout"],
     "recent": ["limit", "user_id", "all_users", "agent_id", "session_id", "granularity 2", "timeout"],
     "list": ["user_id", "all_users", "agent_id", "session_ids", "project", "since", "until", "tags", "kinds", "metadata", "granularity 2", "statuses", "contains", "order", "limit 2", "cursor", "timeout"],

@@ -3,6 +3,7 @@
 import os
 import signal
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -13,6 +14,7 @@ from memsense.cli.target import target_of
 from memsense.environment import default_user
 from memsense.errors import ConfigurationError, InvalidInputError, MemSenseError
 from memsense.inputs import Checker, Id
+from memsense.text.projects import project_of
 from memsense.timezones import find_machine_zone
 
 if TYPE_CHECKING:
@@ -39,7 +41,13 @@ def mcp(
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option("--project", metavar="NAME", help="Project that stored memories are about."),
+        typer.Option(
+            "--project",
+            metavar="NAME",
+            help="Project that stored memories are about and that recalls prefer. Default: that of"
+            " the folder in which the host starts this process; with --http that of the header"
+            " Memsense-Project.",
+        ),
     ] = None,
     session: Annotated[
         str | None,
@@ -91,11 +99,15 @@ def mcp(
         session = _read_id(session, "--session")
     elif not http:
         session = modules["scope"].new_session_id()
+    if project is not None:
+        project = _read_id(project, "--project")
+    elif not http:
+        project = project_of(str(Path.cwd()))
     user = user or default_user()
     scope = modules["scope"].Scope(
         user_id=_read_id(user, "--user"),
         agent_id=None if agent is None else _read_id(agent, "--agent"),
-        project=None if project is None else _read_id(project, "--project"),
+        project=project,
         session_id=session,
         trace=trace or None,
         timezone=find_machine_zone(),

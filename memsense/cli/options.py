@@ -120,6 +120,7 @@ FORMS: Mapping[str, Form] = {
     "agent_id": Form(metavar="NAME"),
     "project": Form(metavar="NAME"),
     "by": Form(metavar="NAME"),
+    "rules": Form(("--rules/--no-rules",)),
     "card": Form(("--card/--no-card",)),
     "silence": Form(metavar="CHANCE"),
     "redact": Form(("--redact/--no-redact",)),

@@ -12,8 +12,9 @@ from typing import Final
 from memsense.client.listing import Listing
 from memsense.client.searches import Searches
 from memsense.errors import NotFoundError
-from memsense.search.card import KINDS, make_card
+from memsense.search.card import KINDS, make_card, make_rules
 from memsense.search.hits import judged, source_of
+from memsense.search.passages import Source
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
 from memsense.search.request import SearchRequest
 from memsense.search.silence import is_small_talk, judge
@@ -41,6 +42,15 @@ LARGEST_CARD: Final = 300
 LEAST_FOR_CARD: Final = 800
 """Budget in tokens below which there is no card: all of it goes to what was asked."""
 
+MOST_RULES: Final = 8
+RULES_TOKENS: Final = 160
+FEW_RULES: Final = 3
+LEAST_FOR_ALL_RULES: Final = 400
+"""Budget in tokens below which there are few rules."""
+
+LATEST_RULES: Final = 200
+"""Memories with standing rules that are read: those of all projects, the latest."""
+
 LATEST_STATEMENTS: Final = 200
 FIRST_STATEMENTS: Final = 50
 """Memories with lasting statements that a card is made from: the latest, and the first, because
@@ -58,6 +68,7 @@ def assemble(
     project: str | None,
     max_tokens: int,
     silence: float,
+    rules: bool,
     card: bool,
     format: TextFormat,  # noqa: A002 (the name that it has in `context`)
     tokenizer: Tokenizer | None,
@@ -72,7 +83,8 @@ def assemble(
         project: The prompt's project; None for none.
         max_tokens: Maximum length of the text.
         silence: Return no text if the chance that a memory concerns the prompt is below this.
-        card: Whether lasting statements about the user come first.
+        rules: Whether the user's standing rules come first, also if nothing else is known.
+        card: Whether lasting statements about the user come next.
         format: "markdown" or "xml".
         tokenizer: Counter of tokens; by default memsense's own.
         trace: Whether to record the search.
@@ -104,7 +116,12 @@ def assemble(
         reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
         others = [hit for hit in others if hit.chunk_id not in reached]
     relevance = judge(request.query, judged(own, result.analysis), result.question)
-    sources = [source_of(hit) for hit in own] if relevance.chance >= silence else []
+    sources: list[Source] = []
+    if relevance.chance >= silence:
+        # Memories of a project that the prompt names stand under its name, too.
+        names = [hit.chunk.project if hit.chunk.project != project else None for hit in own]
+        apart = [(name or "") if project is not None else "" for name in names]
+        sources = [source_of(hit, apart=name) for hit, name in zip(own, apart, strict=True)]
     if others:
         apart = judge(request.query, judged(others), result.question)
         # A fact of another project must be asked for: small resemblance is everywhere.
@@ -113,11 +130,24 @@ def assemble(
             chance = f"chance {apart.chance:.0%}"
             notes.append(Note("projects", f"memories of other projects: {chance}"))
     chance = f"chance {relevance.chance:.0%}"
-    if not sources:
-        return Prompt(notes=[*result.notes, Note("silence", f"{NOTHING_KNOWN} ({chance})")])
-    notes.append(Note("silence", f"something known concerns the prompt: {chance}"))
+    standing: list[CardLine] = []
+    if rules and request.user_id is not None:
+        is_small = max_tokens < LEAST_FOR_ALL_RULES
+        standing = make_rules(
+            _list(listing, request, "newest", LATEST_RULES, only_rules=True),
+            project=project,
+            max_tokens=min(RULES_TOKENS, max_tokens // 2),
+            most=FEW_RULES if is_small else MOST_RULES,
+            count=make_counter(tokenizer),
+        )
+    if sources:
+        notes.append(Note("silence", f"something known concerns the prompt: {chance}"))
+    else:
+        notes = [*result.notes, Note("silence", f"{NOTHING_KNOWN} ({chance})")]
+        if not standing:
+            return Prompt(notes=notes)
     lines: list[CardLine] = []
-    if card and request.user_id is not None and max_tokens >= LEAST_FOR_CARD:
+    if sources and card and request.user_id is not None and max_tokens >= LEAST_FOR_CARD:
         lines = make_card(
             [it for it in _lasting(listing, request) if is_own(it)],
             max_tokens=min(LARGEST_CARD, int(CARD_SHARE * max_tokens)),
@@ -142,6 +172,7 @@ def assemble(
         max_tokens=max_tokens,
         format=format,
         tokenizer=tokenizer,
+        rules=standing,
         card=lines,
         least_chance=LEAST_CHANCE if silence else 0.0,
         notes=notes,
@@ -152,21 +183,26 @@ def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
     """Return the memories with lasting statements that the request may show, each once."""
     kinds = KINDS if request.filters.kinds is None else request.filters.kinds
     filters = replace(request.filters, kinds=[kind for kind in KINDS if kind in kinds])
-    ends: Sequence[tuple[Order, int]] = (
-        ("newest", LATEST_STATEMENTS),
-        ("oldest", FIRST_STATEMENTS),
+    request = replace(request, filters=filters)
+    pages = (
+        _list(listing, request, "newest", LATEST_STATEMENTS),
+        _list(listing, request, "oldest", FIRST_STATEMENTS),
     )
-    pages = [
-        listing.chunks(
-            request.user_id,
-            filters,
-            granularity="turn",
-            statuses=("active",),
-            order=order,
-            limit=limit,
-            cursor=None,
-            as_of=request.as_of,
-        )
-        for order, limit in ends
-    ]
     return list({chunk.chunk_id: chunk for chunk in chain(*pages)}.values())
+
+
+def _list(
+    listing: Listing, request: SearchRequest, order: Order, limit: int, *, only_rules: bool = False
+) -> Sequence[Chunk]:
+    """Return memories that the request's filters let through, of the moment that it asks for."""
+    return listing.chunks(
+        request.user_id,
+        request.filters,
+        granularity="turn",
+        statuses=("active",),
+        order=order,
+        limit=limit,
+        cursor=None,
+        as_of=request.as_of,
+        only_rules=only_rules,
+    )

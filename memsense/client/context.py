@@ -17,8 +17,8 @@ from memsense.db import Pool, run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.groups import Groups
 from memsense.db.turns import Turns
-from memsense.embed import Embedder
-from memsense.errors import DatabaseError, NotFoundError
+from memsense.embed import Embedder, Vectors
+from memsense.errors import DatabaseError, EmbeddingError, NotFoundError
 from memsense.explain.recorder import TraceRecorder
 from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
@@ -35,7 +35,7 @@ from memsense.store.scopes import (
     open_namespace,
 )
 from memsense.text.secrets import clean
-from memsense.types import EmbeddingModel, EmbedWhen, SessionDraft
+from memsense.types import ENGLISH_MODEL, EmbeddingModel, EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
     from memsense.client.metering import CallMeter
@@ -297,7 +297,17 @@ class Context:
     @cached_property
     def tagger(self) -> "FacetTagger":
         """Tagger that finds facets in new messages, made at first use."""
-        return self._given_tagger or open_tagger(self.settings)
+        from memsense.draft.facets.standing import StandingTagger
+
+        return StandingTagger(self._given_tagger or open_tagger(self.settings), self._embed_english)
+
+    def _embed_english(self, sentences: Sequence[str]) -> Vectors | None:
+        """Return vectors of the built-in English model; None if the namespace has another one."""
+        embedder = self.embedder
+        try:
+            return embedder.embed(sentences) if embedder.model == ENGLISH_MODEL else None
+        except EmbeddingError:
+            return None
 
     @cached_property
     def extractor(self) -> "EntityExtractor":

@@ -5,18 +5,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from memsense.client.context import Context
+from memsense.client.listing import Listing
+from memsense.client.updating import Updating
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
+from memsense.draft.facets.model import STANDING
 from memsense.draft.vectors import BatchVectors
 from memsense.errors import ConfigurationError
 from memsense.inputs import Id, Name, Switch, about
+from memsense.search.request import NO_FILTERS
 from memsense.store import indexes
 from memsense.store.by_user import work_by_user
 from memsense.store.indexes import IndexChange
 from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
 from memsense.store.supersession import link_memory
+from memsense.store.updating import Update
+
+AT_ONCE = 500
+"""Memories that are read together while rules are looked for."""
 
 if TYPE_CHECKING:
     from memsense.client.writing import Writes
@@ -149,6 +157,46 @@ class IndexesResource:
             return 0
         work = partial(link_memory, again=again)
         return work_by_user(self._context.pool, namespace, user_id, work, on_user)
+
+    @takes
+    def find_rules(
+        self,
+        *,
+        user_id: Annotated[Id, about("Only this user's memories; default: all users'.")]
+        | None = None,
+    ) -> int:
+        """Find the standing rules of memories that were stored before they were looked for.
+
+        Each memory that has one is updated, as `update` does with the text that it has.
+
+        Args:
+            user_id: Only this user's memories; default: all users'.
+
+        Returns:
+            The number of memories with new rules.
+        """
+        listing, updating = Listing(self._context), Updating(self._context)
+        cursor: str | None = None
+        updated = 0
+        while True:
+            page = listing.chunks(
+                user_id,
+                NO_FILTERS,
+                granularity="turn",
+                statuses=("active",),
+                order="oldest",
+                limit=AT_ONCE,
+                cursor=cursor,
+            )
+            for chunk in page:
+                facets = self._context.tagger.tag(chunk.own_user_text, "")
+                rules = {span.rule for span in facets.spans} & {STANDING}
+                if rules - {str(span["rule"]) for span in chunk.facet_spans}:
+                    update = Update(content={"user": chunk.user_text})
+                    updating.update(chunk.chunk_id, update, "standing rules", None)
+                    updated += 1
+            if (cursor := page.next_cursor) is None:
+                return updated
 
     @takes
     def rebuild(

@@ -7,14 +7,22 @@ search and no embedding, so that a session can begin with it at once.
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from memsense.client.listing import Listing
 from memsense.draft.facets.sentences import split_sentences
 from memsense.search.prompt import Prompt, frame, quote_lines
 from memsense.search.request import Filters
+from memsense.search.silence import is_small_talk
+from memsense.text.prompts import cut_prompt
 from memsense.text.tokens import count_tokens
 from memsense.types import Chunk
+
+MOST_SMALL = 10
+"""Exchanges at the end of a session that may be small talk, or leave nothing open."""
+
+SHORT_ANSWER = 200
+"""Characters of an answer up to which it doesn't matter if the user's text is small talk."""
 
 RECENT = 60
 """Exchanges of the session that are read for decisions and files, counted from its end."""
@@ -86,8 +94,16 @@ def read_left_off(
 
 
 def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
-    """Return the text about a session's exchanges, latest first."""
-    last = list(takewhile(lambda turn: turn.ordinal == turns[0].ordinal, turns))[::-1]
+    """Return the text about a session's exchanges, latest first.
+
+    Its last exchange is the last that leaves something, an open end, a decision or a file, or else
+    the last that is no small talk.
+    """
+    exchanges = [list(each)[::-1] for _, each in groupby(turns, lambda turn: turn.ordinal)]
+    exchanges = [each for each in exchanges[:MOST_SMALL] if not _is_small_talk(each)]
+    last = next(filter(_leaves_something, exchanges), next(iter(exchanges), []))
+    if last:
+        turns = [turn for turn in turns if turn.ordinal <= last[0].ordinal]
     lines: list[str] = []
     chunk_ids: dict[int, None] = {}
 
@@ -116,6 +132,10 @@ def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
 
     if last:
         question = "".join(turn.own_user_text for turn in last).strip()
+        parts = cut_prompt(question)
+        if any(part.kind == "pasted" for part in parts):
+            typed = [question[it.start : it.end] for it in parts if it.kind != "pasted"]
+            question = " ".join(typed) or question
         answer = "".join(turn.assistant_text or turn.session_text for turn in last)
         end = find_open_end(answer)
         if question:
@@ -128,6 +148,20 @@ def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
             add(chunk, "files", ", ".join(names))
     text = written() if lines else ""
     return Prompt(text, chunk_ids=chunk_ids, tokens=count_tokens(text))
+
+
+def _is_small_talk(exchange: Sequence[Chunk]) -> bool:
+    answer = sum(len(turn.assistant_text or turn.session_text) for turn in exchange)
+    asked = "".join(turn.own_user_text for turn in exchange)
+    return answer < SHORT_ANSWER and is_small_talk(asked)
+
+
+def _leaves_something(exchange: Sequence[Chunk]) -> bool:
+    answer = "".join(turn.assistant_text or turn.session_text for turn in exchange)
+    paragraphs = [part.strip("\n") for part in _BLANK_LINE.split(answer) if part.strip()]
+    is_open = _OPEN_ITEM.search(answer) or answer.rstrip().endswith(("?", "？"))  # noqa: RUF001
+    decides = next(_find_decisions(exchange, ""), None) or next(_find_files(exchange), None)
+    return bool(is_open or decides or _find_remaining(paragraphs))
 
 
 def _cut(text: str, limit: int, *, from_end: bool = False) -> str:

@@ -99,9 +99,11 @@ class Listing:
         cursor: str | None,
         contains: str | None = None,
         as_of: datetime | None = None,
+        only_rules: bool = False,
     ) -> Page[Chunk]:
         """Return a page of chunks by event time; of all users if `user_id` is None.
 
+        With `only_rules`, those in which the user states a standing rule.
         With `as_of`, the chunks that were active at that moment, as they were; the namespace must
         have kept its history since.
         """
@@ -118,6 +120,7 @@ class Listing:
                 limit=limit + 1,
                 contains=contains,
                 as_of=as_of,
+                only_rules=only_rules,
             )
         )
         return _page(rows, limit, lambda it: write_cursor(order, *listing.after_chunk(it)))

@@ -327,8 +327,8 @@ class Memory:
             tags: Labels to store with it; they replace those of the rules.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
                 those that the rules find.
-            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral";
-                default: by rules.
+            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral"; or
+                "rule", if all that the user says in it are standing rules; default: by rules.
             confidence: How certain it is, from 0 to 1.
             metadata: A JSON object of your own, returned with hits and usable as a filter.
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
@@ -649,6 +649,12 @@ class Memory:
             ),
         ]
         | None = None,
+        rules: Annotated[
+            Switch,
+            about(
+                "Begin with the user's standing rules, also if nothing known concerns the prompt."
+            ),
+        ] = True,
         card: Annotated[
             Switch,
             about(
@@ -705,6 +711,7 @@ class Memory:
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
                 nothing is returned; 0 returns what fits of any prompt. Default: the setting
                 MEMSENSE_SILENCE, which is 0.5.
+            rules: Begin with the user's standing rules, also if nothing known concerns the prompt.
             card: Begin with who the user is and what they wish, if the budget is of 800 tokens or
                 more.
             agent_id: Only memories of conversations with this agent.
@@ -766,6 +773,7 @@ class Memory:
             project=project,
             max_tokens=max_tokens,
             silence=self._context.settings.silence if silence is None else silence,
+            rules=rules,
             card=card,
             format=format,
             tokenizer=tokenizer,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from memsense.draft.chunking import dedup_window, format_ledger_key
 from memsense.draft.drafting import Annotations, Drafter, hash_content
 from memsense.draft.facets import FACETS
+from memsense.draft.facets.model import STATED
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, pair_exchanges
 from memsense.types import (
@@ -98,6 +99,8 @@ def complete_exchange(
 def _join_annotations(later: Annotations, stored: Chunk) -> Annotations:
     """Return the annotations of both calls; the later call wins, tags and metadata are joined."""
     kind = later.memory_kind
+    if kind is None and any(span["rule"] == STATED for span in stored.facet_spans):
+        kind = "rule"
     # A kind without facet spans can't come from the rules, except for their "ephemeral". So the
     # first caller chose it, and it stays.
     if kind is None and not stored.facet_spans and stored.memory_kind != "ephemeral":

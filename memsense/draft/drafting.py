@@ -12,6 +12,7 @@ from memsense.draft.alignment import content_key
 from memsense.draft.chunking import dedup_window, exchange_hash
 from memsense.draft.expiry import check_expiry, read_lifetime
 from memsense.draft.facets import FACETS, FacetTagger
+from memsense.draft.facets.standing import StandingTagger
 from memsense.draft.parts import cut_exchange
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
@@ -30,13 +31,13 @@ from memsense.inputs import (
 )
 from memsense.text.secrets import clean
 from memsense.types import (
+    ChosenKind,
     ChunkDraft,
     Conversation,
     Exchange,
     ExchangeDraft,
     IngestMode,
     JsonValue,
-    MemoryKind,
     Message,
     SessionDraft,
 )
@@ -52,6 +53,7 @@ class Annotations(Input):
         tags: Labels to filter by.
         facets: Texts of `personal_info`, `preferences` and `events`; they replace the rules' texts.
         memory_kind: "stable", "preference", "episodic" or "ephemeral"; by default by the facets.
+            With "rule", all of the user's own sentences are standing rules.
         confidence: From 0 to 1; stored and shown, never ranked by.
         metadata: JSON values to filter by.
         expires_at: When the chunks expire. Excludes `ttl`.
@@ -67,7 +69,7 @@ class Annotations(Input):
     task_tag: Name | None = None
     tags: Names = ()
     facets: Annotated[Mapping[str, Text], mapping_of(*FACETS, noun="facet ")] = {}
-    memory_kind: MemoryKind | None = None
+    memory_kind: ChosenKind | None = None
     confidence: Share = 1.0
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     expires_at: Time | None = None
@@ -86,7 +88,7 @@ class Annotations(Input):
         task_tag: str | None,
         tags: Sequence[str],
         facets: Mapping[str, str] | None,
-        memory_kind: MemoryKind | None,
+        memory_kind: ChosenKind | None,
         confidence: float,
         metadata: Mapping[str, Any] | None,
         expires_at: datetime | None,
@@ -280,7 +282,10 @@ class Drafter:
         project = options.project or next(projects, conversation.project)
 
         chosen: dict[str, Any] = dict(options.facets)
-        if options.memory_kind:
+        tagger = self.tagger
+        if options.memory_kind == "rule":
+            tagger = StandingTagger(tagger, is_stated=True)
+        elif options.memory_kind:
             chosen["memory_kind"] = options.memory_kind
         whole = ChunkDraft(
             granularity="turn",
@@ -306,7 +311,7 @@ class Drafter:
             project=project,
         )
         return ExchangeDraft(
-            chunks=cut_exchange(whole, self.tagger, chosen),
+            chunks=cut_exchange(whole, tagger, chosen),
             messages=ledger if self.ledger else {},
             content_keys={
                 paired.keys[id(message)]: paired.content_keys[id(message)]

@@ -5,6 +5,7 @@ from threading import Lock
 
 from memsense.client.user_memory import UserMemory
 from memsense.ingest.injected import strip_injected
+from memsense.search.card import RULE_REASON
 from memsense.text.secrets import clean
 from memsense.timezones import find_machine_zone
 
@@ -20,11 +21,12 @@ _COMMAND_PREFIX = "/"
 @dataclass(slots=True)
 class _SessionContext:
     """Content of one session's context: chunks that it was given, its own turns or not, and the
-    card of its user or not.
+    rules and the card of its user or not.
     """
 
     chunk_ids: set[int] = field(default_factory=set[int])
     has_own_turns: bool = True
+    has_rules: bool = False
     has_card: bool = False
 
 
@@ -82,11 +84,16 @@ class Recaller:
             max_tokens=max_tokens,
             exclude=sorted(seen),
             exclude_sessions=own_sessions,
+            rules=not session.has_rules,
             card=not session.has_card,
             timezone=find_machine_zone(),
         )
-        # A line of the card is one sentence: the rest of its memory has not been seen.
-        session.has_card |= any(line.chance is None for line in text.lines)
+        # A line of either is one sentence: the rest of its memory has not been seen.
+        for line in text.lines:
+            if line.chance is None:
+                is_rule = line.because.startswith(RULE_REASON)
+                session.has_rules |= is_rule
+                session.has_card |= not is_rule
         return str(text), {line.chunk_id for line in text.lines if line.chance is not None}
 
     def mark_seen(self, session_id: str, chunk_ids: set[int]) -> None:

@@ -40,7 +40,8 @@ def format_recall(
     With `explain` they stand whole and best first, and the lines below a memory have the parts of
     its score, whose printed numbers add up, and the step that chose it.
     """
-    from memsense.search.prompt import frame, quote_lines
+    from memsense.search.hits import source_of
+    from memsense.search.prompt import frame, quote_lines, write_prompt
 
     footer = [f"note: {show(note)}" for note in (*result.notes, *notes)]
     if result.trace_id is not None:
@@ -48,12 +49,20 @@ def format_recall(
     if not result:
         return "\n".join(["No memory answers this question.", *footer])
     if not explain:
-        return "\n".join([result.to_prompt(max_tokens=RECALL_TOKENS), *footer])
+        text = write_prompt(
+            [source_of(hit, apart=access.scope.project_apart(hit.chunk)) for hit in result],
+            words=result.question.get("lexemes", ()),
+            question=result.analysis,
+            max_tokens=RECALL_TOKENS,
+        )
+        return "\n".join([text, *footer])
     noun = "memory" if len(result) == 1 else "memories"
     blocks = [f"{len(result)} {noun} of {access.scope.user_id}, best first. {_QUOTED}"]
     ranks = _ranks(result)
     for rank, hit in enumerate(result, start=1):
-        heading = f"{rank}. {_heading(hit.chunk, cut=hit.content_cut)}, score {hit.score:.3g}"
+        heading = (
+            f"{rank}. {_heading(access, hit.chunk, cut=hit.content_cut)}, score {hit.score:.3g}"
+        )
         if hit.superseded_by is not None:
             heading += f", superseded by {hit.superseded_by.describe()}"
         lines = _arithmetic_lines(hit, ranks)
@@ -137,7 +146,9 @@ def format_recent(access: Access, chunks: Sequence[Chunk], notes: Sequence[str])
     blocks = [f"The latest memories of {access.scope.user_id}, newest first. {_QUOTED}"]
     for chunk in chunks:
         excerpt = fit_text(chunk.content, LISTED_CHARACTERS, ())
-        blocks.append(f"{_heading(chunk, cut=excerpt.cut)}\n{quote_lines('', excerpt.text)}")
+        blocks.append(
+            f"{_heading(access, chunk, cut=excerpt.cut)}\n{quote_lines('', excerpt.text)}"
+        )
     return "\n".join([frame("\n\n".join(blocks)), *footer])
 
 
@@ -174,9 +185,13 @@ def describe_contents(access: Access, statistics: Sequence[ScopeStatistics]) -> 
     return f"{text}, from {' to '.join(days)}" if days else text
 
 
-def _heading(chunk: Chunk, *, cut: bool) -> str:
+def _heading(access: Access, chunk: Chunk, *, cut: bool) -> str:
+    from memsense.search.prompt import quote_lines
+
     at = f"{chunk.occurred_at:%Y-%m-%d %H:%M}" if chunk.occurred_at else "without a date"
-    return f"chunk {chunk.chunk_id}, {at}{', shortened' if cut else ''}"
+    project = access.scope.project_apart(chunk)
+    about = f", project {quote_lines('', project)[2:]}" if project else ""
+    return f"chunk {chunk.chunk_id}, {at}{about}{', shortened' if cut else ''}"
 
 
 def _name_chunks(chunk_ids: Sequence[int]) -> str:

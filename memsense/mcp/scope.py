@@ -1,8 +1,8 @@
 """Scope of a call: the user whose memory it works on, chosen by the command line or by a key."""
 
 import secrets
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from memsense.config import Settings
 from memsense.errors import ConfigurationError
+from memsense.inputs import Checker, Id
 from memsense.mcp.sdk import Request
 from memsense.text.secrets import clean
 
@@ -18,8 +19,12 @@ from memsense.text.secrets import clean
 if TYPE_CHECKING:
     from memsense.client.aio import AsyncMemSense, AsyncUserMemory
     from memsense.store.access import KeyScope
+    from memsense.types import Chunk
 
 T = TypeVar("T")
+
+PROJECT_HEADER = "Memsense-Project"
+_read_project = Checker(Id | None, PROJECT_HEADER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +34,7 @@ class Scope:
     Args:
         user_id: Whose memory it is.
         agent_id: The agent that new memories are stored under.
-        project: The project that new memories are about.
+        project: The project that is worked on: new memories are about it, and recalls prefer it.
         session_id: The session of new memories; by default one session for each day.
         trace: Record each recall; None records the share that the setting `trace_sample` says.
         timezone: Zone of the one who asks, for calls that name none.
@@ -43,6 +48,10 @@ class Scope:
     trace: bool | None = None
     timezone: str | None = None
     may: "Collection[KeyScope]" = ("read", "write", "forget")
+
+    def project_apart(self, chunk: "Chunk") -> str:
+        """Return the name of the other project that a memory is about; empty for none."""
+        return "" if chunk.project in {None, self.project} else " ".join(str(chunk.project).split())
 
     def session_now(self) -> str:
         """Return the session for a memory that is stored now."""
@@ -106,16 +115,22 @@ class OneScope:
         self._scope = scope
         self._opening = anyio.Lock()
 
-    async def __call__(self, request: Request | None = None) -> Access:  # noqa: ARG002
-        """Return the access; raises the errors of `AsyncMemSense.open`."""
+    async def __call__(self, request: Request | None = None) -> Access:
+        """Return the access; raises the errors of `AsyncMemSense.open`.
+
+        Over HTTP, the header Memsense-Project names the project of one host.
+        """
+        http = getattr(request.request_context, "request", None) if request else None
+        project = read_project(http.headers) if http is not None else None
+        scope = replace(self._scope, project=project) if project else self._scope
         async with self._opening:
             if self._memory is None:
                 # In a thread: importing the memory would hold up the protocol's messages.
                 self._memory = await to_thread.run_sync(_create_memory, self._settings)
             memory = await self._memory
         return Access(
-            memory=memory.for_user(self._scope.user_id),
-            scope=self._scope,
+            memory=memory.for_user(scope.user_id),
+            scope=scope,
             namespace=self._settings.namespace,
             redacts=self._settings.redact != "off",
             silence=self._settings.silence,
@@ -137,6 +152,14 @@ def _create_memory(settings: Settings) -> "AsyncMemSense":
     from memsense.client.aio import AsyncMemSense
 
     return AsyncMemSense.open(settings=settings)
+
+
+def read_project(headers: Mapping[str, str]) -> str | None:
+    """Return the project that a request's header names, or None.
+
+    Raises InvalidInputError if it is no name of a project.
+    """
+    return _read_project(headers.get(PROJECT_HEADER))
 
 
 def new_session_id() -> str:

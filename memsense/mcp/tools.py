@@ -9,6 +9,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
+from memsense.client.assembly import APART_CHANCE
 from memsense.client.verbs import Memory
 from memsense.declaration import parameters_of, unknown_argument
 from memsense.errors import MemSenseError
@@ -26,7 +27,7 @@ from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
 from memsense.search.request import FILTER_NAMES
 from memsense.text.visible import show
-from memsense.types import MemoryKind
+from memsense.types import ChosenKind
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +38,14 @@ CONTENT_BUDGET = 2_000
 DEFAULT_TOP_K = 5
 LARGEST_TOP_K = 20
 LARGEST_LIMIT = 50
+
+EVERY_PROJECT = "*"
+"""The project that asks for the memories of all projects alike."""
+
+PROJECT = (
+    'Only memories about this project; "*": all projects alike. Default: those of other projects'
+    " come only if the question surely asks for them"
+)
 
 ChunkId = Annotated[int, Field(ge=1)]
 Question = Annotated[str, Field(min_length=1, max_length=8_000)]
@@ -62,7 +71,8 @@ def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
     options: dict[str, tuple[Any, Any]] = {"top_k": (TopK, DEFAULT_TOP_K)}
     for name in SHARED:
         # Models often send null for those that they don't use.
-        kind = Annotated[declared[name].type | None, Field(description=declared[name].text)]
+        text = PROJECT if name == "project" else declared[name].text
+        kind = Annotated[declared[name].type | None, Field(description=text)]
         options[name] = (kind, None)
     signature = inspect.signature(function)
     own = [it for it in signature.parameters.values() if it.kind is not it.VAR_KEYWORD]
@@ -77,6 +87,8 @@ def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
 def _set_only(options: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """Return the options that are set, by the call or else by its scope."""
     options = {**options, "timezone": options["timezone"] or scope.timezone}
+    if options["project"] == EVERY_PROJECT:
+        options["project"] = None
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -145,15 +157,26 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
-        result = await access.memory.search(
-            question,
-            content_budget=CONTENT_BUDGET,
-            trace=access.scope.trace,
-            **_set_only(options, access.scope),
-        )
+        arguments = {"content_budget": CONTENT_BUDGET, **_set_only(options, access.scope)}
+        result = await access.memory.search(question, trace=access.scope.trace, **arguments)
         notes: list[str] = []
         # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
-        if result and not explain and options.get("min_score") is None:
+        decides_alone = explain or options.get("min_score") is not None
+        if access.scope.project is not None and options["project"] is None and not decides_alone:
+            others = [hit for hit in result if access.scope.project_apart(hit.chunk)]
+            if others:
+                # They took places of the list: look into the own project alone, too.
+                inside = await access.memory.search(
+                    question, trace=False, **{**arguments, "project": access.scope.project}
+                )
+                reached = {hit.chunk_id for hit in others}
+                own = [hit for hit in result if hit.chunk_id not in reached]
+                listed = {hit.chunk_id for hit in (*own, *others)}
+                own += [hit for hit in inside if hit.chunk_id not in listed]
+                if replace(result, hits=others).relevance.chance >= APART_CHANCE:
+                    own += others
+                result = replace(result, hits=own[: options["top_k"]])
+        if result and not decides_alone:
             chance = result.relevance.chance
             if chance < access.silence:
                 notes.append(
@@ -177,8 +200,11 @@ class Tools:
             str | None, Field(max_length=100_000, description="What you answered, decided or did.")
         ] = None,
         kind: Annotated[
-            MemoryKind | None,
-            Field(description="How lasting it is; default: by rules."),
+            ChosenKind | None,
+            Field(
+                description='How lasting it is; default: by rules. "rule": how the user wants'
+                " work or answers to be done from now on, in the user's own words."
+            ),
         ] = None,
         tags: Tags = None,
         occurred_at: Annotated[Time, Field(description="When, ISO 8601.")] = None,

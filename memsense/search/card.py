@@ -1,18 +1,25 @@
-"""The card of a user: who they are and what they wish, as lines for the top of a prompt.
+"""The card of a user: standing rules, who they are and what they wish, for the top of a prompt.
 
 The sentences are the user's own, found by the rules for facets when they were stored.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from memsense.draft.facets.model import STANDING, STATED
 from memsense.search.prompt import CardLine
 from memsense.types import Chunk
 
 LONGEST: Final = 200
 """Characters of the longest sentence that a card takes."""
+
+RULE_REASON: Final = "standing rule"
+"""Beginning of the reason of each line that is a standing rule."""
+
+UNTRUSTED: Final = "untrusted"
+"""Tag, or key of metadata, of memories whose texts are not surely the user's own words."""
 
 KINDS: Final = ("stable", "preference")
 """Kinds of memories that lasting statements are in."""
@@ -38,6 +45,12 @@ _RULES: Final = {
 }
 # "Keep that in mind" says nothing without what was said before it.
 _VAGUE = re.compile(r"(?:keep|remember|note) (?:that|this|it)\b", re.IGNORECASE)
+# Rules that hold in every project: of answers to the user, or of the person.
+_OF_PERSON = re.compile(
+    r"\b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explain|explanations?|call me|address me|talk to"
+    r"|speak|tell me|show me|ask me|i|i'm|me|my|mine|emojis?|apologi[sz]\w+)\b",
+    re.IGNORECASE,
+)
 _ORDER: Final = {rule: place for place, rule in enumerate(_RULES)}
 _START = datetime.min.replace(tzinfo=UTC)
 
@@ -54,7 +67,7 @@ def make_card(
         max_tokens: Maximum length of all lines together.
         count: Counter of tokens.
     """
-    rows: list[tuple[tuple[int, float, float], CardLine, str]] = []
+    rows: list[tuple[tuple[float, ...], CardLine, str]] = []
     for chunk in chunks:
         at = chunk.occurred_at or _START
         for span in chunk.facet_spans:
@@ -68,6 +81,67 @@ def make_card(
                 key = (_ORDER[rule], -chunk.memory_score, -(at - _START).total_seconds())
                 because = f"rule {rule!r}, memory score {chunk.memory_score:g}"
                 rows.append((key, CardLine(chunk=chunk, text=text, because=because), rule))
+    return _fit(rows, max_tokens=max_tokens, count=count, most=_RULES)
+
+
+def make_rules(
+    chunks: Sequence[Chunk],
+    *,
+    project: str | None,
+    max_tokens: int,
+    most: int,
+    count: Callable[[str], int],
+) -> list[CardLine]:
+    """Return the standing rules that hold for a project and fit, those stated on purpose first.
+
+    Then come those of promoted memories, those of the project, and the latest. A rule that was said
+    in a project holds there alone, unless it speaks of answers or of the person.
+
+    Args:
+        chunks: Memories of one user that hold standing rules.
+        project: The project; None for none.
+        max_tokens: Maximum length of all lines together.
+        most: Maximum number of lines.
+        count: Counter of tokens.
+    """
+    rows: list[tuple[tuple[float, ...], CardLine, str]] = []
+    for chunk in filter(is_said_by_user, chunks):
+        age = -((chunk.occurred_at or _START) - _START).total_seconds()
+        stated = {str(span["start"]) for span in chunk.facet_spans if span.get("rule") == STATED}
+        for span in chunk.facet_spans:
+            start, end = span.get("start"), span.get("end")
+            if span.get("rule") != STANDING or span.get("side") != "user":
+                continue
+            if not (isinstance(start, int) and isinstance(end, int)):
+                continue
+            text = " ".join(chunk.user_text[start:end].split())
+            is_own = chunk.project == project and project is not None
+            if not text or not (chunk.project is None or is_own or _OF_PERSON.search(text)):
+                continue
+            key = (str(start) not in stated, -chunk.memory_score, not is_own, age)
+            how = "stated as a rule" if str(start) in stated else "found by its words"
+            because = f"{RULE_REASON}, {how}, memory score {chunk.memory_score:g}"
+            rows.append((key, CardLine(chunk=chunk, text=text, because=because), STANDING))
+    return _fit(rows, max_tokens=max_tokens, count=count, most={STANDING: most})
+
+
+def is_said_by_user(chunk: Chunk) -> bool:
+    """Return whether the user's side of a memory is surely the user's: a rule instructs a model.
+
+    Not of a speaker of another name, nor of what was stored with the tag or metadata "untrusted".
+    """
+    is_self = (chunk.user_speaker or chunk.user_id).casefold() == chunk.user_id.casefold()
+    return is_self and UNTRUSTED not in chunk.tags and not chunk.metadata.get(UNTRUSTED)
+
+
+def _fit(
+    rows: Sequence[tuple[tuple[float, ...], CardLine, str]],
+    *,
+    max_tokens: int,
+    count: Callable[[str], int],
+    most: Mapping[str, int],
+) -> list[CardLine]:
+    """Return the lines that fit by their keys, at most so many of each rule."""
     card: list[CardLine] = []
     counts: dict[str, int] = {}
     words: list[frozenset[str]] = []
@@ -76,7 +150,7 @@ def make_card(
         # A statement that the user repeated is listed once.
         is_repeated = any(2 * len(own & other) > len(own) for other in words)
         cost = count(f"> [{line.chunk.chunk_id}] {line.text}\n")
-        if is_repeated or counts.get(rule, 0) == _RULES[rule] or cost > max_tokens:
+        if is_repeated or counts.get(rule, 0) == most[rule] or cost > max_tokens:
             continue
         card.append(line)
         words.append(own)

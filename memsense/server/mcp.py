@@ -56,6 +56,7 @@ async def _authorize(request: Request) -> mcp_scope.Access:
     mcp_access_scope = mcp_scope.Scope(
         user_id=memory.user_id,
         agent_id=_read_agent(request.query_params.get("agent")),
+        project=mcp_scope.read_project(request.headers),
         may=[scope for scope in ("read", "write", "forget") if caller.may(scope)],
     )
     return mcp_scope.Access(

@@ -66,10 +66,12 @@ def list_chunks(
     limit: int,
     contains: str | None = None,
     as_of: datetime | None = None,
+    only_rules: bool = False,
 ) -> list[Chunk]:
     """Return at most `limit` chunks by event time; those without one count as the oldest.
 
     With `contains`, only those whose text has these characters, in any case of letters.
+    With `only_rules`, those in which the user states a standing rule.
     Forgotten chunks come without their text, and expired ones are left out. With `as_of`, the
     chunks are those that were active at that moment, as they were.
     """
@@ -94,7 +96,12 @@ def list_chunks(
         }
         whose = "everybody" if selected.user_id is None else "one_user"
         statement = _chunks(
-            selected.filters, whose, f"{order}_{part}", order, is_past=as_of is not None
+            selected.filters,
+            whose,
+            f"{order}_{part}",
+            order,
+            is_past=as_of is not None,
+            only_rules=only_rules,
         )
         rows = fetch_all(connection, as_sql(statement), values)
         chunks += [withhold_forgotten(read_chunk(columns)) for columns in rows]
@@ -104,7 +111,13 @@ def list_chunks(
 # A statement for each combination of filters in use: few of the possible ones ever are.
 @lru_cache(maxsize=64)
 def _chunks(
-    filters: tuple[str, ...], whose: str, behind: str, order: Order, *, is_past: bool
+    filters: tuple[str, ...],
+    whose: str,
+    behind: str,
+    order: Order,
+    *,
+    is_past: bool,
+    only_rules: bool,
 ) -> str:
     """Return the statement of `list_chunks` for one order and one kind of page start."""
     scope = fill("listed_scope", FILE)
@@ -120,6 +133,7 @@ def _chunks(
         whose=fill(whose, FILE),
         behind=fill(behind, FILE),
         passes=join_conditions(filters),
+        holds=fill("rules" if only_rules else "everybody", FILE),
         order=f"c.occurred_at {direction}, c.chunk_id {by_id}",
     )
     return chunks_as_past(text, scope) if is_past else text

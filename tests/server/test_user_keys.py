@@ -132,6 +132,7 @@ ROUTES: dict[str, Decision] = {
     "POST /v1/indexes/optimise": "whole",
     "POST /v1/indexes/fill-tokens": "whole",
     "POST /v1/indexes/link-facts": "whole",
+    "POST /v1/indexes/find-rules": "whole",
     "POST /v1/indexes/rebuild": "whole",
     "GET /v1/openapi.json": "open",
     "GET /health/live": "open",

@@ -17,17 +17,29 @@ NAMES = (*FILTER_NAMES, "as_of")
 QUERY = "What should one know about me?"
 """It holds no word of the memories, so that an answer has only those that it shows."""
 
+RULES: Mapping[str, Any] = {"silence": 1, "max_tokens": 1_000}
+"""Options of a context that has nothing but standing rules."""
+
 CONTEXT: Mapping[str, Any] = {"silence": 0, "max_tokens": 1_000}
 """Options of a context that has a card, of any prompt."""
 
 INSIDE, EARLY, LATE = "green tea", "walnuts", "Lisbon"
-"""A word of each memory: those outside are of another session, agent and so on, one before and one
-after the one inside."""
+"""A word of each memory and of its rule: those outside are of another session, agent and so on, one
+before and one after the one inside."""
 
 SAID = {
-    EARLY: ("I'm allergic to walnuts.", "2025-06-01T10:00:00Z"),
-    INSIDE: ("I prefer green tea in the morning.", "2026-01-05T10:00:00Z"),
-    LATE: ("I live in Lisbon with my two cats.", "2026-06-01T10:00:00Z"),
+    EARLY: (
+        "I'm allergic to walnuts. Never use walnuts in any recipe.",
+        "2025-06-01T10:00:00Z",
+    ),
+    INSIDE: (
+        "I prefer green tea in the morning. Always serve green tea before every meeting.",
+        "2026-01-05T10:00:00Z",
+    ),
+    LATE: (
+        "I live in Lisbon with my two cats. Never book any hotel in Lisbon without a kitchen.",
+        "2026-06-01T10:00:00Z",
+    ),
 }
 
 

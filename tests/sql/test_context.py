@@ -58,7 +58,7 @@ def test_a_question_about_the_user_is_answered(known: MemSense) -> None:
     "prompt", ["thanks!", "ok", "Write a haiku about a frozen pond.", "What is 17 * 23?"]
 )
 def test_what_concerns_nothing_known_gets_nothing(known: MemSense, prompt: str) -> None:
-    context = known.context(prompt, user_id="ada")
+    context = known.context(prompt, user_id="ada", rules=False)
     assert context == ""
     assert (context.tokens, context.chunk_ids, context.lines) == (0, (), ())
     assert context.notes
@@ -79,7 +79,7 @@ def test_the_card_says_who_the_user_is_and_what_they_wish(known: MemSense) -> No
     assert "Please always answer in short sentences." in card
     assert "I live in Lisbon with my two cats." in card
     assert "About the user:" in prompt
-    without = known.context("Which nuts can't I eat?", user_id="ada", card=False)
+    without = known.context("Which nuts can't I eat?", user_id="ada", rules=False, card=False)
     assert "About the user" not in without
     assert all(line.chance is not None for line in without.lines)
 

@@ -13,6 +13,7 @@ from every_filter import (
     LATE,
     NAMES,
     QUERY,
+    RULES,
     SAID,
     Known,
     assert_inside,
@@ -25,6 +26,7 @@ from memsense import AsyncMemSense, MemSense, load_settings
 from memsense.explain.why_not import FILTER_REASONS
 from memsense.mcp.scope import OneScope, Scope
 from memsense.mcp.server import build_server
+from memsense.search.card import RULE_REASON
 from memsense.search.prompt import Prompt
 
 
@@ -43,7 +45,7 @@ def card_of(prompt: Prompt) -> str:
     return " ".join([line.text for line in prompt.lines if line.chance is None])
 
 
-FACES = ("search", "search of sessions", "search_many", "context", "card")
+FACES = ("search", "search of sessions", "search_many", "context", "card", "rules")
 
 
 def show(face: str, memory: MemSense, **filters: Any) -> object:
@@ -54,6 +56,13 @@ def show(face: str, memory: MemSense, **filters: Any) -> object:
     if face.startswith("search"):
         granularity = "session" if face == "search of sessions" else "turn"
         return memory.search(QUERY, granularity=granularity, **given).as_dict()
+    if face == "rules":
+        # They are those of one project, so that both are asked for.
+        projects = [given.pop("project")] if "project" in given else ["looms", "mills"]
+        shown = [memory.context(QUERY, project=it, **RULES, **given) for it in projects]
+        lines = [line for prompt in shown for line in prompt.lines]
+        assert all(line.because.startswith(RULE_REASON) for line in lines)
+        return " ".join(line.text for line in lines)
     prompt = memory.context(QUERY, **CONTEXT, **given)
     return card_of(prompt) if face == "card" else prompt
 

@@ -166,3 +166,27 @@ def test_an_answer_ends_in_what_it_leaves_to_do_a_question_or_its_conclusion(
     answer: str, expected: str
 ) -> None:
     assert find_open_end(answer) == expected
+
+
+def test_small_talk_at_the_end_is_not_where_a_session_ended(memory: MemSense) -> None:
+    log = "\n".join(f"2026-03-01 09:00:{number:02} ERROR no warp" for number in range(8))
+    asked = f"Why does the loom stop?\n\n{log}"
+    talk = [("thanks!", "You're welcome."), ("ok", "Good."), ("bye", "Bye!")]
+    store(memory, [(asked, "A thread is torn.\n\nShall I mend it?"), *talk], "one", hours=0)
+    text = memory.left_off(user_id="ada", project=LOOMS)
+    assert "user: Why does the loom stop?\n" in text
+    assert "Shall I mend it?" in text
+    assert "ERROR" not in text
+    assert "welcome" not in text
+    assert "Bye" not in text
+    store(memory, talk, "two", hours=1, user_id="bob")
+    assert memory.left_off(user_id="bob", project=LOOMS) == ""
+
+
+def test_the_last_exchange_that_leaves_something_is_quoted(memory: MemSense) -> None:
+    turns = [
+        ("Which dye?", "We'll use indigo for the warp."),
+        ("How old is indigo?", "It has been in use for a very long time, in many countries."),
+    ]
+    store(memory, turns, "one", hours=0)
+    assert "user: Which dye?" in memory.left_off(user_id="ada", project=LOOMS)

@@ -5,6 +5,7 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -197,7 +198,8 @@ def test_recall_and_why_not_take_the_same_options_and_agree(database_url: str) -
         own = {"question", "explain", "chunk_id"}
         shared = {name: it for name, it in tools["recall"].items() if name not in own}
         declared = parameters_of(Memory.search)
-        for name in shared.keys() - {"top_k"}:
+        assert '"*"' in shared["project"].pop("description")
+        for name in shared.keys() - {"top_k", "project"}:
             text = shared[name].pop("description")
             assert text == declared[name].text.split(". ")[0].removesuffix(".")
         shared["top_k"].pop("description")
@@ -699,3 +701,61 @@ def test_a_request_of_http_says_by_its_key_whose_memory_it_is_about(
 
     anyio.run(main)
     assert len(rows(database_url)) == 1
+
+
+def test_a_recall_names_the_project_of_each_line_that_is_about_another(database_url: str) -> None:
+    with open_memory(database_url) as memory:
+        for number in range(25):
+            for project in ("mills", "boats"):
+                text = f"The {project} queue number {number} listens on port {number + 8000}."
+                memory.add(text, user_id="ada", session_id=f"{project}-{number}", project=project)
+        memory.add("The looms queue listens on port 9000.", user_id="ada", project="looms")
+        memory.add("The queue at the bakery is long.", user_id="ada", session_id="bakery")
+
+    def unnamed(text: str) -> list[str]:
+        """Return the lines about other projects below a heading that names none."""
+        lines, heading = [], ""
+        for line in text.splitlines():
+            if not line.startswith(">"):
+                heading = line
+            elif any(
+                name in line and f"project {name}" not in heading for name in ("mills", "boats")
+            ):
+                lines.append(line)
+        return lines
+
+    async def work(client: Client) -> None:
+        for number in range(0, 25, 5):
+            for question in (f"queue number {number}", f"Which port has mills queue {number}?"):
+                for options in ({}, {"explain": True}, {"min_score": 0}, {"project": "*"}):
+                    told = text_of(await call(client, "recall", question=question, **options))
+                    assert not unnamed(told)
+        near = await ask(client, "recall", question="Which port has the queue?")
+        assert "9000" in near
+        every = await ask(client, "recall", question="mills queue number 3", project="*")
+        assert "project mills:" in every
+        recent = await ask(client, "recent", limit=50)
+        assert "project boats" in recent
+        assert not unnamed(recent)
+
+    serve(database_url, work)
+
+    # Nobody knows which project is worked on: every project is named.
+    async def without(client: Client) -> None:
+        told = await ask(client, "recall", question="looms queue port", project="looms")
+        assert "project looms:" in told
+
+    serve(database_url, without, scope=Scope(user_id="ada"))
+
+
+def test_the_header_of_a_host_names_its_project(database_url: str) -> None:
+    http = SimpleNamespace(headers={"Memsense-Project": "mills"})
+    called: Any = SimpleNamespace(request_context=SimpleNamespace(request=http))
+
+    async def main() -> None:
+        memory = AsyncMemSense.open(database_url, embedder=HashingEmbedder())
+        async with OneScope(load_settings(database_url=database_url), ADA, memory) as find:
+            assert (await find(called)).scope.project == "mills"
+            assert (await find()).scope.project == "looms"
+
+    anyio.run(main)

@@ -9,6 +9,12 @@ Facet = Literal["personal_info", "preferences", "events"]
 Side = Literal["user", "assistant"]
 
 FACETS: tuple[Facet, ...] = ("personal_info", "preferences", "events")
+STANDING = "standing"
+"""Rule of the spans of standing rules: how the user wants work or answers to be done."""
+
+STATED = "stated"
+"""Rule of a second span, of those that the caller stored as rules."""
+
 MAX_FACET_TEXT = 300
 """Characters of a facet's text. It gets a vector of its own, so it must stay short."""
 

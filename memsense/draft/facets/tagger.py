@@ -3,7 +3,15 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from memsense.draft.facets.model import FACETS, Facets, FacetSpan, Side, build_facets, get_kind
+from memsense.draft.facets.model import (
+    FACETS,
+    STANDING,
+    Facets,
+    FacetSpan,
+    Side,
+    build_facets,
+    get_kind,
+)
 from memsense.draft.facets.rules import (
     ASSISTANT_PHRASE,
     FIRST_PERSON,
@@ -127,6 +135,8 @@ def _matches(pattern: re.Pattern[str], anchor: Anchor, sentence: str, speakers: 
 
 def _choose_kind(spans: tuple[FacetSpan, ...]) -> MemoryKind:
     """Return the kind of the facet that most sentences state; a tie goes in order of FACETS."""
+    if any(span.rule == STANDING for span in spans):
+        return "stable"
     # "my sister" in passing says less than any other match, and counts only if there is no other.
     mentions = {rule.name for rule in RULES if rule.mention}
     counted = [span for span in spans if span.rule not in mentions] or spans

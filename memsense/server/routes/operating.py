@@ -178,6 +178,10 @@ OPERATIONS = (
         problems=[404],
     ),
     Operation(
+        method="POST", path="/indexes/find-rules", verb="indexes.find_rules", scope="admin",
+        answer=value_of("memories", "RuleCount", "The number of memories with new rules."),
+    ),
+    Operation(
         method="POST", path="/indexes/rebuild", verb="indexes.rebuild", scope="admin",
         answer=answers.Rebuilt, problems=[404],
     ),

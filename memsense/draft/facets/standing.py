@@ -1,0 +1,273 @@
+"""Standing rules: sentences in which a user says how work or answers are to be done from now on.
+
+A rule is the one kind of memory that a model is told to follow, so that the sentence must be the
+user's own: nothing that is pasted, quoted, or said by another speaker counts (`own_sentences`).
+Which of the user's sentences are rules is decided by a logistic regression over the sentence's
+vector and its cues (`benchmarks/fits/fit_rules.py`).
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.draft.facets.model import (
+    STANDING,
+    STATED,
+    Facets,
+    FacetSpan,
+    FacetTagger,
+    build_facets,
+)
+from memsense.draft.facets.sentences import split_sentences
+from memsense.text.language import detect
+from memsense.text.prompts import cut_prompt
+
+FEWEST_WORDS, MOST_WORDS = 2, 40
+LONGEST_MESSAGE: Final = 2_000
+"""Characters of the user's own words beyond which nobody typed them: no rule is looked for."""
+
+LEAST_BY_CUES: Final = -2.8
+"""Log odds by the cues alone below which a sentence gets no vector: 1% of rules are lost."""
+
+Embed = Callable[[Sequence[str]], NDArray[np.floating] | None]
+"""Returns the vectors of sentences by the built-in English model; None if it is not in use."""
+
+# A pattern in each line, continued by lines that begin with |: whether it occurs in the sentence is
+# one feature. benchmarks/fits/fit_rules.py, which fits the weights in this order, has to be run
+# again after any change.
+_CUES: Final = tuple(
+    re.compile(re.sub(r"\n *", "", pattern), re.IGNORECASE)
+    for pattern in re.split(
+        r"\n *(?=[^| ])",
+        r"""
+    \b(?:never|no|not|don't|mustn't|can't|cannot|stop|without|nothing|nobody|avoid|forbid\w*
+    |banned)\b
+    \b(?:always|every|all|each|any|anything|whenever|everywhere|throughout|forever|ever)\b
+    \b(?:from (?:now|here|today) on|(?:in|for) (?:the )?future|going forward|as of now
+    |next time and|until i (?:say|tell)|unless i|in this (?:repo\w*|project|codebase|chat|app)
+    |for (?:this|the rest of) (?:project|chat)|exceptions?|policy|convention|house (?:rule|style)
+    |rule)\b
+    \b(?:must|have to|has to|needs? to|should|belongs? in|goes? (?:into|through|in)|(?:is
+    |are)n't allowed|not allowed)\b
+    ^(?:please |and |also |one rule:? |rule\w*:? |important: |remember: |note: )?(?:always|never
+    |use|keep|don't|do not|run|write|ask|answer|prefer|stop|remember|only|no|avoid|be|put|format
+    |call|explain|let's|make sure|treat|stick|name|include|mention|cite|leave|stay|talk|speak|skip
+    |think|lead|quote|say|give|show|indent|log|start)\b
+    \b(?:yesterday|last|was|were|had|did|went|said|told|came|ago|been|used to|\w+ed)\b
+    \?\s*$
+    \b(?:now|today|tonight|this (?:time|one|file|function|email|letter|week)|here|again|tomorrow
+    |yet|just this|next week|for once|the (?:first|second|third|last|other) \w+)\b
+    \b(?:you|me|my|your)\b
+    \b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explain|suggest\w*|call me|code|commits?|tests?
+    |recipes?|sentences?|words?|names?|format|style|emojis?)\b
+    ^(?:he|she|they|it|there|this|that|these|those|someone|people)\b
+    ^(?:please )?(?:add|fix|make|change|rename|delete|push|show|give|draft|create|book|help|try
+    |check|summari[sz]e|translate|remove|replace|convert|send|move|sort|tell|explain (?:the|this
+    |why|it)|put (?:the|it|that)|run (?:the|it|all)|use (?:the|this)|write (?:a|an|me|the|it|down)
+    |stop (?:the|it)|start|keep (?:the|an|your))\b
+    ^i(?:'m| am|'ve| have| was| had| always| never| only| usually| think| keep| use| need| should
+    | must)\b
+    ^(?:thanks|thank you|ok|sure|yes|sorry|well|so|right|maybe|perhaps|turns out|looks like
+    |apparently|according)\b
+    ,? (?:not|never|rather than|instead of|over|unless|except|no exceptions?|nowhere else
+    |nothing else)\b
+    ^(?:please )?\w+ (?:\w+ )?(?:the|this|that|it|these|those|him|her|them|a|an|me (?:a|the|an
+    |some|that))\b
+    \b(?:says?|said|told|asked|wants?|according|thinks?|apparently|complains?|requires?|manual
+    |doctor|teacher|boss|law|docs say|book)\b
+    \bi(?:'d| would)? (?:want|need|expect|like|prefer|rather)(?: \w+){0,3} (?:to|every|all|tests
+    |dates|answers|sources)\b
+    \b(?:bug|broken|wrong|fails?|mess|error|crash\w*|failing|slow|missing|red)\b
+    \b(?:must|should|may|can|has to|have to|needs? to)(?: not| never| always| only)? (?:be )?\w+
+    ^(?:all |every |each |any |no )?(?:[a-z]+ ){0,2}[a-z]+s (?:are|must|have|go|live|need|start
+    |end|follow|belong|don't|never|stay|come|happen|get|include|open)\b
+    ^(?:please|important|remember|note|keep in mind|make a note|rule|policy|convention)\b
+    ^(?:please )?(?:always|never)\b
+    ,
+    :
+    \b(?:it|that|this one|them|these|those|him)\b
+    \b(?:was|were|had|did|went|said|told|came|been|got|broke|made|wrote|met|forgot|lost|found
+    |happened|never \w+ed|(?:i|we|he|she) \w+ed)\b
+    """.strip(),
+    )
+)
+_OPENERS: Final = """after all always answer each for he i if in it keep make my never only our
+    prefer put run stop tests the they use whenever write you""".split()
+
+# Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
+_FOREIGN_LINE = re.compile(r"\s*(?:[>|<#$@`\[{]|//|--|==|\d{1,2}:\d\d|.*\s-->\s)")
+_LABEL = re.compile(r"\s*(?:[-*] )?(?P<label>[^:.?!\n]{1,60}):(?:\s|$)")
+# "Rule: no spoilers." is said by the user, "Nadja: no spoilers." is not.
+_OWN_LABEL = re.compile(
+    r"(?:for|in|on|when\w*|before|after|if|with|also|btw|note|remember|important|please|from now"
+    r"|from here|going|always|never|policy|convention|tone|language|style|replies|answers|less"
+    r"|(?:\w+ ){0,2}(?:rules?|conventions?|preferences?|guidelines)|one (?:rule|more thing)"
+    r"|let's|we|i|my|our|make a note|keep in mind)\b",
+    re.IGNORECASE,
+)
+# From here on a message is somebody else's.
+_MAIL = re.compile(
+    r"^\W*(?:(?:from|subject|date|to|sent): |-+ ?(?:forwarded|original) |.*\bwrote:$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# Who asks about a text, or points at it, has it in the message: only what stands in that line, too,
+# is surely the user's.
+_POINTS = re.compile(
+    r"\?(?:\s|$)|\bthis\b(?! (?:repo\w*|project|code ?base|app|chat|team|house|company|book|service"
+    r"|machine|user|time|language)\b)|\b(?:these|following|below|attached|copied|pasted"
+    r"|sent me|says|wrote|summari[sz]e|translate|proofread|here(?:'s| is| are))\b",
+    re.IGNORECASE,
+)
+_QUOTATION = re.compile(r"[\"“”„«»]\s*(?:\S+\s+){3}")
+_ADDRESS = re.compile(r"https?://|www\.|\w@\w|\w\.[a-z]{2,}/\w|<[/!\w]", re.IGNORECASE)
+# Nobody calls the model that he talks to "the assistant"; a planted text does.
+_MODEL = re.compile(
+    r"\b(?-i:AIs?|LLMs?)\b|\b(?:language models?|(?:chat)?bots?)\b"
+    r"|(?:^|\b(?:any|every|all|dear|the|to|for|your|digital|coding|computer) )"
+    r"(?:assistants?|agents?|helpers?|model)\b",
+    re.IGNORECASE,
+)
+
+
+class StandingTagger:
+    """Tagger that adds the standing rules of the user's side to the facets of another tagger.
+
+    Args:
+        tagger: Finds all other facets.
+        embed: Embeds sentences; without it, or if it returns None, cues alone decide.
+        is_stated: Whether the caller says that the texts are rules: all of the user's own
+            sentences are.
+    """
+
+    def __init__(
+        self, tagger: FacetTagger, embed: Embed = lambda _: None, *, is_stated: bool = False
+    ) -> None:
+        self._tagger = tagger
+        self._embed = embed
+        self._is_stated = is_stated
+
+    @property
+    def name(self) -> str:
+        """Name of the other tagger."""
+        return self._tagger.name
+
+    def tag(self, user_text: str, assistant_text: str) -> Facets:
+        """Return the facets stated on either side of one exchange.
+
+        Args:
+            user_text: The user's side; may be empty.
+            assistant_text: The assistant's side; may be empty.
+        """
+        facets = self._tagger.tag(user_text, assistant_text)
+        names = (STANDING, STATED) if self._is_stated else (STANDING,)
+        rules = [
+            FacetSpan(
+                facet="preferences",
+                rule=name,
+                text=user_text[start:end],
+                start=start,
+                end=end,
+                side="user",
+            )
+            for start, end in find_rules(user_text, self._embed, is_stated=self._is_stated)
+            for name in names
+        ]
+        if not rules:
+            return facets
+        others = [span for span in facets.spans if span.rule != STANDING]
+        spans = sorted((*others, *rules), key=lambda it: (it.side == "assistant", it.start))
+        return build_facets(tuple(spans), "stable")
+
+
+def find_rules(text: str, embed: Embed, *, is_stated: bool = False) -> list[tuple[int, int]]:
+    """Return the (start, end) offsets of the standing rules in a user's text.
+
+    Args:
+        text: The user's text.
+        embed: Embeds sentences.
+        is_stated: Whether all of the user's own sentences are rules.
+    """
+    plain = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    places = list(own_sentences(plain))
+    if is_stated or not places:
+        return places
+    sentences = [plain[start:end] for start, end in places]
+    cues = read_cues(sentences)
+    weights = load_weights()
+    scores = cues @ weights[1, -cues.shape[1] :]
+    near = [number for number, score in enumerate(scores) if score > LEAST_BY_CUES]
+    if not near or detect(plain, "en") != "en":
+        return []
+    vectors = embed([sentences[number] for number in near])
+    if vectors is not None:
+        both = np.hstack([vectors, cues[near]]) @ weights[0]
+        return [places[number] for number, score in zip(near, both, strict=True) if score > 0]
+    return [places[number] for number in near if scores[number] > 0]
+
+
+def read_cues(sentences: Sequence[str]) -> NDArray[np.float64]:
+    """Return the cues of sentences: (n, cues), the last of which is 1."""
+    rows: list[list[float]] = []
+    for sentence in sentences:
+        words = re.findall(r"[a-z']+", sentence.lower())
+        opener = next((word for word in words if word != "please"), "")
+        features = [float(bool(cue.search(sentence))) for cue in _CUES]
+        features += [min(len(words), 30) / 30, *(float(opener == it) for it in _OPENERS), 1.0]
+        rows.append(features)
+    return np.array(rows)
+
+
+@cache
+def load_weights() -> NDArray[np.float64]:
+    """Return the weights of (vector, cues) with the vector, and of the cues alone.
+
+    (2, 384 + cues) float64. A sentence is a rule if the sum is positive.
+    """
+    path = Path(__file__).parents[2] / "data" / "minilm" / "standing_rules.npy"
+    return np.load(path, allow_pickle=False).astype(np.float64)
+
+
+def own_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the (start, end) offsets of the sentences that the user says of his own.
+
+    Left out are pasted parts, lines of logs, mails, chats and markup, quotations, sentences with an
+    address or to "the assistant", and in a message about a text all lines that don't ask about it:
+    who planted a rule there is not known. Too few own sentences only cost a rule.
+
+    Args:
+        text: The text of one message.
+    """
+    mail = _MAIL.search(text)
+    typed = [part for part in cut_prompt(text) if part.kind != "pasted"]
+    end_of_own = mail.start() if mail else len(text)
+    lines: dict[int, bool] = {}  # start of each own line: whether it asks about a text
+    for line in re.finditer(r"[^\n]+", text[:end_of_own]):
+        is_typed = any(part.start < line.end() and line.start() < part.end for part in typed)
+        label = _LABEL.match(line[0])
+        is_other = label is not None and not _OWN_LABEL.match(label["label"].strip())
+        points = bool(_POINTS.search(line[0])) or (is_other and line[0].rstrip().endswith(":"))
+        if is_typed and not _FOREIGN_LINE.match(line[0]) and (points or not is_other):
+            lines[line.start()] = points
+    if sum(text.find("\n", at) % (len(text) + 1) - at for at in lines) > LONGEST_MESSAGE:
+        return
+    has_text = any(lines.values()) or mail is not None
+    for start, end in split_sentences(text[:end_of_own]):
+        sentence = text[start:end]
+        at = text.rfind("\n", 0, start) + 1
+        label = _LABEL.match(sentence)
+        if (
+            (lines.get(at, False) if has_text else at in lines)
+            and FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS
+            and (label is None or _OWN_LABEL.match(label["label"]))
+            and not sentence.endswith(("?", ":"))
+            and not _QUOTATION.search(sentence)
+            and text.count('"', 0, start) % 2 == 0
+            and not _ADDRESS.search(sentence)
+            and not _MODEL.search(sentence)
+        ):
+            yield start, end
