@@ -6,7 +6,7 @@ from alembic import op
 from memsense.db.migrate import run_file
 
 revision = "0044"
-down_revision = "0041"
+down_revision = "0043"
 
 
 def upgrade() -> None:

@@ -337,7 +337,7 @@ def test_namespaces_of_before_go_on_storing_what_calls_bring_as_it_is(
     empty_database_url: str,
 ) -> None:
     upgrade(empty_database_url)
-    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0047") - 1])
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0046") - 1])
     with psycopg.connect(empty_database_url, autocommit=True) as connection:
         connection.execute("INSERT INTO memsense.tenants (name) VALUES ('default')")
         connection.execute(

@@ -5,8 +5,8 @@ from pathlib import Path
 from alembic import op
 from memsense.db.migrate import run_file
 
-revision = "0046"
-down_revision = "0041"
+revision = "0045"
+down_revision = "0044"
 
 
 def upgrade() -> None:
