@@ -8,11 +8,12 @@ out, and the words around their numbers are collected, as `memsense.ingest.chat_
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, time
 from pathlib import Path
+from typing import cast
 
-from babel import Locale, dates, localedata  # pyright: ignore[reportMissingImports]
+from babel import Locale, dates, localedata
 
 from memsense.ingest.chat_words import HEADS, NUMBER, normalise_phrase
 
@@ -62,7 +63,7 @@ def _of_times(code: str) -> Iterator[tuple[str, int]]:
                 yield phrase, hour if has_half else -1
     # Programs write the longer words for the halves of a day, too.
     for width in ("abbreviated", "wide"):
-        names = dates.get_period_names(width, locale=code)
+        names = cast("Mapping[str, str]", dates.get_period_names(width, locale=code))
         for first, half in ((0, "am"), (12, "pm")):
             for hour in range(first, first + 12):
                 yield normalise_phrase(names.get(half, "")), hour

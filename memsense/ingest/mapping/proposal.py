@@ -152,10 +152,11 @@ def _samples(
             return
     elif head.is_json:
         values = [_cut(record.value, size) for record in head.records[:size]]
-        places = {(): _Place(())}
+        top: Fields = ()
+        places: dict[Fields, _Place] = {top: _Place(top)}
         for value in values:
             if isinstance(value, dict):
-                places[()].rows.append(value)
+                places[top].rows.append(value)
             for fields, parent, row in _lists_within(value):
                 place = places.setdefault(fields, _Place(fields))
                 place.rows.append(row)
@@ -184,7 +185,8 @@ def _cut(value: JsonValue, size: int) -> JsonValue:
 def _are_rows(value: JsonValue) -> bool:
     """Return whether an object keeps rows by their ids."""
     rows = [mapping(item) for item in mapping(value).values()]
-    return len(rows) > 1 and bool(set.intersection(*map(set, rows))) and all(rows)
+    keys = [set(row) for row in rows]
+    return len(keys) > 1 and bool(keys[0].intersection(*keys[1:]))
 
 
 def _lists_within(
@@ -276,7 +278,7 @@ def _candidates(place: _Place) -> Iterator[Fields]:
     for path, values in columns.items():
         if normalise_name(path.rpartition(".")[2]) in _HIDDEN and True in values:
             rest.append((f"skip.{path}", f"@.{path} == true"))
-    holder = place.parents[0] if place.parents else {}
+    holder: JsonObject = place.parents[0] if place.parents else {}
     if place.parents:
         rest += [("session", key) for key in _OWN_IDS if isinstance(holder.get(key), str | int)][:1]
     else:

@@ -32,7 +32,7 @@ CHAT = {
         {"uuid": "m2", "sender": "assistant", "text": SAID},
     ],
 }
-NODES = {
+NODES: dict[str, Any] = {
     "a": {"parent": None, "children": ["b"], "message": None},
     "b": {
         "parent": "a", "children": ["c"],
