@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from memsense.text.secrets import clean, drop_private, redact, summary
+from memsense.text.secrets import _PREFIXED, Shape, clean, drop_private, redact, summary
 
 _random = random.Random(27)
 ALNUM, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
@@ -119,7 +119,7 @@ SECRETS: list[tuple[str, str, str, str]] = [
     ("memsense-key", "MEMSENSE key ", "ms_1_" + some(12, HEX) + "_" + some(43), ""),
     ("api-key", "GROQ ", "gsk_" + some(52), ""),
     (
-        "card-number",
+        "card",
         "my card is ",
         " ".join(["4111", *["1111"] * 3]),
         ", exp 04/29",
@@ -193,7 +193,6 @@ LOOK_ALIKES: list[str] = [
     "color: #ff8800; background: #1a2b3c4d",
     "UPS tracking 1Z999AA10123456784",
     "order number 4929 1234 5678 9012 arrives on Monday",
-    "IBAN DE89 3704 0044 0532 0130 00",
     "the secret is to add more butter",
     "the secret to good bread is patience",
     "max_tokens=4096 and next_token: eyJsYXN0IjoxMjM0NTY3ODkw",
@@ -281,6 +280,123 @@ LOOK_ALIKES: list[str] = [
     "password is the same as before",
     "password is something like a color",
 ]
+
+
+# Sentences as people type them. What is between » and « is the secret: two of each kind.
+TYPED: list[str] = [
+    "MAILCHIMP_KEY=»8d7f6e5c4b3a29181716151413121110«",
+    "POSTMARK_SERVER_TOKEN=»7f3e2a91-0b4c-4d8e-9a7f-1c2b3d4e5f60«",
+    "REDIS_AUTH=»Blau7Wal9x«",
+    "MY_SERVICE_PASS=»abc123xyz«",
+    "SENTRY_DSN=https://»9f8e7d6c5b4a39281706f5e4d3c2b1a0«@o12.ingest.sentry.io/77",
+    "DATABASE_DSN=ada:»Fisch77x«@tcp(db:3306)/shop",
+    "Cookie: theme=dark; sid=»s3cr3tS1dValue99x7«",
+    "Set-Cookie: session_id=»a8f3K29dLq02Zx71«; Path=/; HttpOnly",
+    "the key is »9f8e7d6c5b4a39281706f5«, don't share it",
+    "here is the token »a8f3K29dLq02Zx71aa«",
+    "login: ada / »hunter2-Zebra«",
+    "Netflix: ada@example.org / »Popcorn!77«",
+    "user ada pass »hunter22«",
+    "machine api.x.io login ada password »hunter22«",
+    "docker login -u ada -p »hunter22« registry.x.io",
+    "echo »hunter22« | sudo -S apt update",
+    "the PIN for my bank card is »4821«",
+    "debit card pin »4821«",
+    "Geheimzahl lautet »4821«",
+    "mi PIN es »4821«",
+    "door code is »4821«#",
+    "your one time code is »482913«",
+    "CVV »123«",
+    "cvc: »737«",
+    "recovery codes: »a8f3-k29d b7e2-m41x c6d1-n53y«",
+    "recovery key: »123456-234567-345678-456789«",
+    "TOTP secret: »JBSW Y3DP EHPK 3PXP«",
+    "2FA secret »JBSWYDPEHPKKPXPA«",
+    "seed phrase: »abandon ability able about above absent absorb abstract absurd abuse acid cat«",
+    "my wallet words: »zoo zone zero young yellow year wrong write wrist worth world wool«",
+    "my IBAN is »DE89 3704 0044 0532 0130 00«",
+    "send it to »GB29NWBK60161331926819«",
+    "amex »3782 822463 10005« exp 04/29",
+    "Kreditkarte »4000 0566 5566 5556«",
+    "passphrase: »correct horse battery staple«",
+    "the password is »correct horse battery staple«",
+    "my password has been changed to »Zebra99x«",
+    "the password that I use there is »Zebra99x«",
+    "»Sonne!2024« ist mein Passwort",
+    "»482913« is your verification code",
+    "mdp: »Bonjour22«",
+    "la clave es »Gato1987«",
+    "mein Schlüssel ist »9f8e7d6c5b4a39281706f5«",
+]
+
+# Every line stays as it is: two beside each kind of above.
+NEAR_MISSES: list[str] = [
+    "cache key: user-7f3a9c1e7b5d2480",
+    "Idempotency-Key: 7f3e2a91-0b4c-4d8e-9a7f-1c2b3d4e5f60",
+    "auth: OAuth2 with PKCE",
+    "tests pass: 120 of 130",
+    "Cookie: theme=dark; lang=en",
+    "set the cookie with SameSite=Lax",
+    "the key is to stir slowly for 20min",
+    "git tag v1.2.3 key 2024-11-02",
+    "login at 10:30am",
+    "user/2024/photos",
+    "docker run -p 8080:80 nginx",
+    "mysql -u root -p",
+    "pin 13 blinks the LED",
+    "GPIO pin: 18",
+    "zip code is 94107",
+    "error code: 4042",
+    "recovery codes are in the safe",
+    "create an emergency kit in 1Password",
+    "2fa key rotation",
+    "otp secret rotation policy",
+    "seed: 42",
+    "my seed phrase is written on paper in a drawer at home and nobody but me knows where",
+    "DE89 3704 0044 0532 0130 01",
+    "order GB29 1234",
+    "IMEI 490154203237518",
+    "isbn 9783161484100",
+    "passphrase: at least four words",
+    "the password is stored in the vault of the team",
+    "api_key=1234567890abcdef1234",
+    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+]
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_a_secret_in_a_sentence_is_replaced_alone(line: str) -> None:
+    before, _, rest = line.partition("»")
+    secret, _, after = rest.partition("«")
+    text, counts = redact(before + secret + after)
+    assert (text.startswith(before), text.endswith(after)) == (True, True)
+    assert text[len(before) :].startswith("[redacted:")
+    assert not set(secret.split()) & set(text.removeprefix(before).split())
+    assert counts.total() == 1
+    assert redact(text) == (text, Counter())
+
+
+@pytest.mark.parametrize("line", NEAR_MISSES)
+def test_what_is_near_to_such_a_sentence_stays(line: str) -> None:
+    assert redact(line) == (line, Counter())
+
+
+@pytest.mark.parametrize("shape", _PREFIXED, ids=lambda shape: shape.triggers[0])
+def test_a_prefix_alone_is_no_key(shape: Shape) -> None:
+    for prefix in shape.triggers:
+        for line in (f"keys begin with {prefix}", f"{prefix}your_key_goes_here_as_text"):
+            assert redact(line) == (line, Counter())
+
+
+PREFIXES = "vck_ nfp_ rnd_ figd_ pscale_pw_ sb_secret_ napi_ pcsk_ tskey-auth- xkeysib- fc- nvapi-"
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.split())
+def test_a_key_with_its_vendors_prefix_is_replaced(prefix: str) -> None:
+    for _ in range(2):
+        text, counts = redact(f"I put {prefix}{some(40)} into the file")
+        assert text == "I put [redacted:api-key] into the file"
+        assert counts == {"api-key": 1}
 
 
 def test_the_tables_are_as_long_as_they_should_be() -> None:
