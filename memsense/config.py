@@ -197,10 +197,11 @@ class Settings(BaseModel):
     auto_index: bool = Field(
         default=False, description="a worker gives and takes HNSW indexes by itself, as jobs"
     )
-    redact: Literal["logs", "all", "off"] = Field(
-        default="logs",
+    redact: Literal["all", "logs", "off"] = Field(
+        default="all",
         description="where secrets are replaced before anything is stored: what ingest, hooks and"
-        " MCP bring (logs), what calls bring as well (all), or nowhere (off)",
+        " MCP bring (logs), what calls bring as well (all), or nowhere (off); where it is set, it"
+        " comes before the namespace's own setting of that name",
     )
     silence: float = Field(
         default=0.5,

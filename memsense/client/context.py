@@ -160,12 +160,17 @@ class Context:
         return other
 
     def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:
-        """Return whether secrets of logs, or of calls, are replaced: the call's choice, or the
-        setting's.
+        """Return whether secrets of logs, or of calls, are replaced.
+
+        The call's choice comes first, then the process's setting, if it is set, then the
+        namespace's.
         """
         if choice is not None:
             return choice
-        return self.settings.redact == "all" or (logs and self.settings.redact == "logs")
+        setting = self.settings.redact
+        if "redact" not in self.settings.model_fields_set and (place := self.look_up_namespace()):
+            setting = place.settings.get("redact", setting)
+        return setting == "all" or (logs and setting == "logs")
 
     def clean(self, value: T) -> T:
         """Return a text or JSON value of a call as it may be stored."""

@@ -149,6 +149,7 @@ class Transfer:
         With `settings` None, the settings are stored only if no user has a memory yet.
         """
         report = ImportReport()
+        chosen = self._context.settings
         if isinstance(place, str | Path):
             refuse_parquet(Path(*read_paths([place])))
         with _open(place, "r") as file:
@@ -158,7 +159,7 @@ class Transfer:
             self._import_settings(header, report, settings)
             for session in _sessions(lines):
                 # Otherwise an import is the export that it reads, to the byte.
-                if self._context.settings.redact == "all":
+                if "redact" in chosen.model_fields_set and chosen.redact == "all":
                     session = self._clean(session, report)  # noqa: PLW2901 (the same session)
                 report.add(session, self._import(session, header))
                 on_session(report)

@@ -32,6 +32,7 @@ from memsense.store.reads import fetch_chunks
 from memsense.store.scopes import Follower, Namespace, find_tenant, lock_scope, name_tenant
 from memsense.store.sessions import MarkedSession, list_marked, session_texts
 from memsense.store.writes import make_session, write_sessions
+from memsense.text.secrets import redact as find_secrets
 from memsense.text.secrets import summary
 from memsense.types import (
     Added,
@@ -55,13 +56,15 @@ ATTEMPTS = 5
 class SessionInput(NamedTuple):
     """Messages that a caller adds to one session, and the drafter that cuts them.
 
-    `is_named` is false where the caller left the session to the day.
+    `is_named` is false where the caller left the session to the day. `kept_secrets` counts secrets
+    that are stored as they are by a setting, and by no choice of the call.
     """
 
     conversation: Conversation
     drafter: Drafter
     user_id: str
     is_named: bool = True
+    kept_secrets: int = 0
 
 
 class _SessionItem(Annotations):
@@ -103,7 +106,11 @@ def read_session(
         redacts=context.redacts(logs=False, choice=redact),
         annotations=annotations,
     )
-    return SessionInput(conversation, drafter, user_id, is_named=session_id is not None)
+    remaining = 0
+    if redact is None and not drafter.redacts:
+        remaining = sum(find_secrets(message.text)[1].total() for message in conversation.messages)
+    is_named = session_id is not None
+    return SessionInput(conversation, drafter, user_id, is_named=is_named, kept_secrets=remaining)
 
 
 def read_sessions(
@@ -286,10 +293,18 @@ class Writes:
                     together=self._store_together,
                     alone=lambda has_waited: store(is_outdated=is_answer and has_waited),
                 )
-        for added, draft in zip(results, drafts, strict=True):
+        for added, draft, session in zip(results, drafts, sessions, strict=True):
             added.redacted = dict(draft.redacted)
             if added.redacted:
                 added.notes.append(summary(added.redacted))
+            if remaining := session.kept_secrets:
+                words = (
+                    ("secret", "it is", "it") if remaining == 1 else ("secrets", "they are", "them")
+                )
+                noun, state, them = words
+                added.notes.append(
+                    f"{remaining} {noun} stored as {state}: redact=True replaces {them}"
+                )
         return results
 
     def _prepare(

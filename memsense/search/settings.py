@@ -26,6 +26,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "history": ("off", "on"),
     "on_expiry": ("erase", "forget"),
     "on_quota": ("refuse", "archive"),
+    "redact": ("all", "logs", "off"),
     "week_start": ("monday", "sunday", "saturday"),
 }
 """Settings that are one of several words, with their values, the default first."""

@@ -310,6 +310,22 @@ def test_no_key_of_one_user_opens_the_whole_tenant_after_a_downgrade(
     assert execute(empty_database_url, "SELECT name FROM memsense.access_keys") == [("whole",)]
 
 
+def test_namespaces_of_before_go_on_storing_what_calls_bring_as_it_is(
+    empty_database_url: str,
+) -> None:
+    upgrade(empty_database_url)
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0047") - 1])
+    with psycopg.connect(empty_database_url, autocommit=True) as connection:
+        connection.execute("INSERT INTO memsense.tenants (name) VALUES ('default')")
+        connection.execute(
+            "INSERT INTO memsense.namespaces (tenant_id, name, language)"
+            " SELECT tenant_id, 'old', 'en' FROM memsense.tenants"
+        )
+        upgrade(empty_database_url)
+        stored = connection.execute("SELECT name, value FROM memsense.settings").fetchall()
+    assert stored == [("redact", "logs")]
+
+
 def test_a_migration_creates_the_views_anew(empty_database_url: str) -> None:
     upgrade(empty_database_url)
     before = catalog(empty_database_url)

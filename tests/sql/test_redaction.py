@@ -141,16 +141,35 @@ def test_with_redact_all_no_call_stores_a_secret(
     assert secrets_in(conn) == set()
 
 
-def test_by_default_calls_store_secrets_but_no_private_passages(
+def test_a_namespace_of_before_stores_and_counts_secrets_but_no_private_passages(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
+    memory.settings.set(redact="logs")
     added = memory.add(told(), user_id="ada", session_id="monday")
     assert KEY in added[0].user_text
     assert added.redacted == {"private": 2}
-    assert added.notes == ["2 private passages left out"]
+    assert added.notes == [
+        "2 private passages left out",
+        "4 secrets stored as they are: redact=True replaces them",
+    ]
     assert not find_words(conn, PRIVATE)
     added = memory.add(told(), user_id="bob", session_id="monday", redact=True)
     assert added[0].user_text.strip() == STORED
+    memory.settings.reset("redact")
+    added = memory.add(told(), user_id="eve", session_id="monday")
+    assert added[0].user_text.strip() == STORED
+    added = memory.add(told("My pin is 4821."), user_id="kim", session_id="monday", redact=False)
+    assert "4821" in added[0].user_text
+    assert added.notes == []
+
+
+def test_the_setting_of_the_process_comes_before_that_of_the_namespace(
+    open_memory: OpenMemory, database_url: str
+) -> None:
+    memory = open_memory(settings=load_settings(database_url=database_url, redact="off"))
+    memory.settings.set(redact="all")
+    added = memory.add(told(), user_id="ada", session_id="monday")
+    assert KEY in added[0].user_text
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -238,6 +257,7 @@ def test_an_import_redacts_only_on_request(
     open_memory: OpenMemory, database_url: str, conn: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     memory = open_memory()
+    memory.settings.set(redact="off")
     memory.add(told(), user_id="ada", session_id="monday", tags=[KEY], metadata={"a": SAID})
     memory.export_to(tmp_path / "one.jsonl", all_users=True)
     memory.erase(user_id="ada")
