@@ -161,7 +161,7 @@ def _read_prefixed(table: str) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-_PREFIXED = _read_prefixed(
+PREFIXED = _read_prefixed(
     r"""
 private-key AGE-SECRET-KEY-1 [0-9A-Z]{58}
 aws-key AKIA ASIA ABIA ACCA [A-Z0-9]{16}
@@ -872,7 +872,7 @@ def redact(text: str) -> tuple[str, Counter[str]]:
     if len(max(words, key=len, default="")) >= SHORTEST_TOKEN:
         long_words = " ".join([word for word in words if len(word) >= SHORTEST_TOKEN])
         if _MAYBE_KEY.search(long_words):
-            for shapes, words_or_text in ((_PREFIXED, long_words), (_KEYS_IN_TEXT, text)):
+            for shapes, words_or_text in ((PREFIXED, long_words), (_KEYS_IN_TEXT, text)):
                 for shape in shapes:
                     if any(map(words_or_text.__contains__, shape.triggers)):
                         text = replace_in(text, shape)

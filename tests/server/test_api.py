@@ -350,13 +350,13 @@ def test_a_cursor_that_is_none_is_a_400(client: TestClient, path: str) -> None:
     problem(client.get(path, params={**whose, "cursor": cursor}), 400)
 
 
-def test_secrets_are_redacted_on_request_and_counted(client: TestClient) -> None:
+def test_secrets_are_redacted_unless_told_otherwise_and_counted(client: TestClient) -> None:
     said = "the wifi password is Blaubeere77 <private>and so on</private>"
     body = {"user_id": "ada", "session_id": "s", "messages": [{"role": "user", "content": said}]}
-    told = client.post("/v1/memories", json=body).json()
+    told = client.post("/v1/memories", json={**body, "redact": False}).json()
     assert "Blaubeere77" in told["memories"][0]["content"]
     assert told["redacted"] == {"private": 1}
-    told = client.post("/v1/memories", json={**body, "user_id": "bob", "redact": True}).json()
+    told = client.post("/v1/memories", json={**body, "user_id": "bob"}).json()
     assert told["memories"][0]["user_text"].strip() == "the wifi password is [redacted:password]"
     assert told["redacted"] == {"password": 1, "private": 1}
     assert told["notes"][-1] == ("1 secret redacted: 1 password; 1 private passage left out")

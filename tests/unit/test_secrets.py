@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from memsense.text.secrets import _PREFIXED, Shape, clean, drop_private, redact, summary
+from memsense.text.secrets import PREFIXED, Shape, clean, drop_private, redact, summary
 
 _random = random.Random(27)
 ALNUM, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
@@ -381,7 +381,7 @@ def test_what_is_near_to_such_a_sentence_stays(line: str) -> None:
     assert redact(line) == (line, Counter())
 
 
-@pytest.mark.parametrize("shape", _PREFIXED, ids=lambda shape: shape.triggers[0])
+@pytest.mark.parametrize("shape", PREFIXED, ids=lambda shape: shape.triggers[0])
 def test_a_prefix_alone_is_no_key(shape: Shape) -> None:
     for prefix in shape.triggers:
         for line in (f"keys begin with {prefix}", f"{prefix}your_key_goes_here_as_text"):
