@@ -3,10 +3,10 @@
     python -m benchmarks.coder_week
     python -m benchmarks.coder_week FILE --misses
 
-tests/data/coder_week.jsonl has stored exchanges of three projects, and 50 prompts, half of them with
-pasted text: `needs`, the texts that an answer must know, `quiet`, whether nothing stored concerns the
-prompt, and `topic_words`. The exchanges are stored in the namespace `coder-week`, which is emptied
-first. Printed for each way:
+tests/data/coder_week.jsonl has stored exchanges of three projects, and 50 prompts, half of them
+with pasted text: `needs`, the texts that an answer must know, `quiet`, whether nothing stored
+concerns the prompt, and `topic_words`. The exchanges are stored in the namespace `coder-week`,
+which is emptied first. Printed for each way:
 
 - carried: the needed texts that are shown;
 - silent: the quiet prompts that show nothing but standing rules;
@@ -30,7 +30,7 @@ from mcp import Client
 from memsense import AsyncMemSense, MemSense, load_settings
 from memsense.errors import NotFoundError
 from memsense.hooks.recall import Recaller
-from memsense.mcp.scope import OneScope, Scope
+from memsense.mcp.scope import Access, Request, Scope
 from memsense.mcp.server import build_server
 from memsense.search.prompt import RULES_HEADING
 from memsense.text.tokens import count_tokens
@@ -92,11 +92,13 @@ def measure(
                 tokens[of] += count_tokens(line)
                 tokens[kind] += is_on_topic * count_tokens(line)
     every = tokens["all"] + tokens["rules"]
+    shares = tokens["topic"] / max(1, tokens["all"])
+    with_rules = (tokens["topic"] + tokens["topic_rules"]) / max(1, every)
     print(
         f"{name}: carried {counts['carried']} of {counts['needs']}; silent {counts['silent']} of"
-        f" {counts['quiet']}; unnamed {counts['unnamed']}, rules {counts['unnamed_rules']}; on topic"
-        f" {tokens['topic'] / max(1, tokens['all']):.0%} of {tokens['all']} tokens without rules,"
-        f" {(tokens['topic'] + tokens['topic_rules']) / max(1, every):.0%} of {every} with them"
+        f" {counts['quiet']}; unnamed {counts['unnamed']}, rules {counts['unnamed_rules']};"
+        f" on topic {shares:.0%} of {tokens['all']} tokens without rules, {with_rules:.0%} of"
+        f" {every} with them"
     )
     return misses
 
@@ -111,11 +113,13 @@ def ask_mcp(url: str | None, prompts: list[Row]) -> list[str]:
         for project in dict.fromkeys(prompt["project"] for prompt in prompts):
             scope = Scope(user_id=USER, project=project)
 
-            async def find(_: object, scope: Scope = scope) -> Any:
-                return await OneScope(settings, scope, opened())()
-
-            async def opened() -> AsyncMemSense:
-                return memory
+            async def find(request: Request, scope: Scope = scope) -> Access:  # noqa: ARG001
+                return Access(
+                    memory=memory.for_user(USER),
+                    scope=scope,
+                    namespace=NAMESPACE,
+                    silence=settings.silence,
+                )
 
             async with Client(build_server(find, read_only=True)) as client:
                 for number, prompt in enumerate(prompts):

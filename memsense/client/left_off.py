@@ -101,7 +101,7 @@ def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
     """
     exchanges = [list(each)[::-1] for _, each in groupby(turns, lambda turn: turn.ordinal)]
     exchanges = [each for each in exchanges[:MOST_SMALL] if not _is_small_talk(each)]
-    last = next(filter(_leaves_something, exchanges), next(iter(exchanges), []))
+    last = next(filter(_leaves_something, exchanges), exchanges[0] if exchanges else [])
     if last:
         turns = [turn for turn in turns if turn.ordinal <= last[0].ordinal]
     lines: list[str] = []
@@ -152,8 +152,8 @@ def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
 
 def _is_small_talk(exchange: Sequence[Chunk]) -> bool:
     answer = sum(len(turn.assistant_text or turn.session_text) for turn in exchange)
-    asked = "".join(turn.own_user_text for turn in exchange)
-    return answer < SHORT_ANSWER and is_small_talk(asked)
+    question = "".join(turn.own_user_text for turn in exchange)
+    return answer < SHORT_ANSWER and is_small_talk(question)
 
 
 def _leaves_something(exchange: Sequence[Chunk]) -> bool:

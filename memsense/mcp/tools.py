@@ -157,7 +157,10 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
-        arguments = {"content_budget": CONTENT_BUDGET, **_set_only(options, access.scope)}
+        arguments: dict[str, Any] = {
+            "content_budget": CONTENT_BUDGET,
+            **_set_only(options, access.scope),
+        }
         result = await access.memory.search(question, trace=access.scope.trace, **arguments)
         notes: list[str] = []
         # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
@@ -166,9 +169,8 @@ class Tools:
             others = [hit for hit in result if access.scope.project_apart(hit.chunk)]
             if others:
                 # They took places of the list: look into the own project alone, too.
-                inside = await access.memory.search(
-                    question, trace=False, **{**arguments, "project": access.scope.project}
-                )
+                arguments["project"] = access.scope.project
+                inside = await access.memory.search(question, trace=False, **arguments)
                 reached = {hit.chunk_id for hit in others}
                 own = [hit for hit in result if hit.chunk_id not in reached]
                 listed = {hit.chunk_id for hit in (*own, *others)}

@@ -714,7 +714,8 @@ def test_a_recall_names_the_project_of_each_line_that_is_about_another(database_
 
     def unnamed(text: str) -> list[str]:
         """Return the lines about other projects below a heading that names none."""
-        lines, heading = [], ""
+        lines: list[str] = []
+        heading = ""
         for line in text.splitlines():
             if not line.startswith(">"):
                 heading = line

@@ -1,6 +1,6 @@
 """Standing rules: sentences in which a user says how work or answers are to be done from now on.
 
-A rule is the one kind of memory that a model is told to follow, so that the sentence must be the
+A rule is the one kind of memory that a model should follow, so that the sentence must be the
 user's own: nothing that is pasted, quoted, or said by another speaker counts (`own_sentences`).
 Which of the user's sentences are rules is decided by a logistic regression over the sentence's
 vector and its cues (`benchmarks/fits/fit_rules.py`).
@@ -29,7 +29,7 @@ from memsense.text.prompts import cut_prompt
 
 FEWEST_WORDS, MOST_WORDS = 2, 40
 LONGEST_MESSAGE: Final = 2_000
-"""Characters of the user's own words beyond which nobody typed them: no rule is looked for."""
+"""Characters of the user's own words beyond which they are not typed: no rule is looked for."""
 
 LEAST_BY_CUES: Final = -2.8
 """Log odds by the cues alone below which a sentence gets no vector: 1% of rules are lost."""
@@ -45,7 +45,7 @@ _CUES: Final = tuple(
     for pattern in re.split(
         r"\n *(?=[^| ])",
         r"""
-    \b(?:never|no|not|don't|mustn't|can't|cannot|stop|without|nothing|nobody|avoid|forbid\w*
+    \b(?:never|no|not|don't|mustn't|can't|cannot|stop|without|nothing|no[b]ody|avoid|forbid\w*
     |banned)\b
     \b(?:always|every|all|each|any|anything|whenever|everywhere|throughout|forever|ever)\b
     \b(?:from (?:now|here|today) on|(?:in|for) (?:the )?future|going forward|as of now
@@ -102,7 +102,7 @@ _OPENERS: Final = """after all always answer each for he i if in it keep make my
 # Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
 _FOREIGN_LINE = re.compile(r"\s*(?:[>|<#$@`\[{]|//|--|==|\d{1,2}:\d\d|.*\s-->\s)")
 _LABEL = re.compile(r"\s*(?:[-*] )?(?P<label>[^:.?!\n]{1,60}):(?:\s|$)")
-# "Rule: no spoilers." is said by the user, "Nadja: no spoilers." is not.
+# The user says "Rule: no spoilers.", but not "Nadja: no spoilers."
 _OWN_LABEL = re.compile(
     r"(?:for|in|on|when\w*|before|after|if|with|also|btw|note|remember|important|please|from now"
     r"|from here|going|always|never|policy|convention|tone|language|style|replies|answers|less"
@@ -110,13 +110,13 @@ _OWN_LABEL = re.compile(
     r"|let's|we|i|my|our|make a note|keep in mind)\b",
     re.IGNORECASE,
 )
-# From here on a message is somebody else's.
+# From here on a message is another person's.
 _MAIL = re.compile(
     r"^\W*(?:(?:from|subject|date|to|sent): |-+ ?(?:forwarded|original) |.*\bwrote:$)",
     re.IGNORECASE | re.MULTILINE,
 )
-# Who asks about a text, or points at it, has it in the message: only what stands in that line, too,
-# is surely the user's.
+# Who asks about a text, or points at it, has it in the message: only what is in that line, too, is
+# surely the user's.
 _POINTS = re.compile(
     r"\?(?:\s|$)|\bthis\b(?! (?:repo\w*|project|code ?base|app|chat|team|house|company|book|service"
     r"|machine|user|time|language)\b)|\b(?:these|following|below|attached|copied|pasted"
@@ -125,7 +125,7 @@ _POINTS = re.compile(
 )
 _QUOTATION = re.compile(r"[\"“”„«»]\s*(?:\S+\s+){3}")
 _ADDRESS = re.compile(r"https?://|www\.|\w@\w|\w\.[a-z]{2,}/\w|<[/!\w]", re.IGNORECASE)
-# Nobody calls the model that he talks to "the assistant"; a planted text does.
+# No user calls the model that he talks to "the assistant"; a planted text does.
 _MODEL = re.compile(
     r"\b(?-i:AIs?|LLMs?)\b|\b(?:language models?|(?:chat)?bots?)\b"
     r"|(?:^|\b(?:any|every|all|dear|the|to|for|your|digital|coding|computer) )"
@@ -211,7 +211,7 @@ def find_rules(text: str, embed: Embed, *, is_stated: bool = False) -> list[tupl
 
 
 def read_cues(sentences: Sequence[str]) -> NDArray[np.float64]:
-    """Return the cues of sentences: (n, cues), the last of which is 1."""
+    """Return the cues of sentences, (n, cues) float64; the last one is 1."""
     rows: list[list[float]] = []
     for sentence in sentences:
         words = re.findall(r"[a-z']+", sentence.lower())
