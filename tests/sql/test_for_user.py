@@ -271,6 +271,8 @@ def named(theirs: dict[str, Any], method: str) -> dict[str, Any]:
         "agent_id": "bobs agent",
         "exclude": [chunk_id, "bobs message"],
         "chunk_ids": [chunk_id],
+        "older": chunk_id,
+        "newer": chunk_id,
         "tags": ["mill"],
         "key": "bobs key",
         "query": "the secret garden behind the mill",
@@ -324,7 +326,8 @@ def test_no_method_shows_or_changes_what_is_another_user_s_by_any_id(
         "prompt": "tea", "queries": ["tea"], "helpful": True, "name": "tea",
         "path": tmp_path / "export.jsonl",
         "words": ["teas"], "lexemes": ["tea"], "project": "garden",
-        "chunk_ids": [own.chunk_id],
+        "chunk_ids": [own.chunk_id], "older": own.chunk_id, "newer": own.chunk_id,
+        "decision": "set",
         "messages": [{"role": "user", "content": "More tea."}],
         "sessions": [{"session_id": "more", "messages": [{"role": "user", "content": "Tea?"}]}],
     }  # fmt: skip
