@@ -26,6 +26,7 @@ from memsense.mcp.answers import (
 from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
 from memsense.search.request import FILTER_NAMES
+from memsense.text.prompts import searched
 from memsense.text.visible import show
 from memsense.types import ChosenKind
 
@@ -157,11 +158,12 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
+        query = "\n".join(searched(question))
         arguments: dict[str, Any] = {
             "content_budget": CONTENT_BUDGET,
             **_set_only(options, access.scope),
         }
-        result = await access.memory.search(question, trace=access.scope.trace, **arguments)
+        result = await access.memory.search(query, trace=access.scope.trace, **arguments)
         notes: list[str] = []
         # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
         decides_alone = explain or options.get("min_score") is not None
@@ -170,7 +172,7 @@ class Tools:
             if others:
                 # They took places of the list: look into the own project alone, too.
                 arguments["project"] = access.scope.project
-                inside = await access.memory.search(question, trace=False, **arguments)
+                inside = await access.memory.search(query, trace=False, **arguments)
                 reached = {hit.chunk_id for hit in others}
                 own = [hit for hit in result if hit.chunk_id not in reached]
                 listed = {hit.chunk_id for hit in (*own, *others)}
