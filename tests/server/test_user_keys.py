@@ -189,7 +189,7 @@ NAMES_NOTHING = {
     "prompt_kind",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
-    "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",
+    "prompt", "silence", "rules", "card", "format", "key", "tokens", "layout", "done", "count", "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
