@@ -234,4 +234,5 @@ class AsyncIndexesResource(Facade):
     optimise = awaited(IndexesResource.optimise)
     fill_tokens = awaited(IndexesResource.fill_tokens)
     link_facts = awaited(IndexesResource.link_facts)
+    find_rules = awaited(IndexesResource.find_rules)
     rebuild = awaited(IndexesResource.rebuild)
