@@ -34,13 +34,15 @@ class Continuation:
 class Log:
     """The parts of one log, which are recognised together: a part may be a single "ok".
 
-    `messages` are those of all parts, in order.
+    `messages` are those of all parts, in order. `is_copy` is true if they have ids: what they
+    repeat is then a copy, and the log stays a session of its own.
     """
 
     parts: Sequence[Paired]
     messages: Sequence[Message]
     keys: Sequence[bytes]
     sizes: Sequence[int]
+    is_copy: bool
 
     @classmethod
     def of(cls, parts: Sequence[Paired]) -> "Log":
@@ -52,12 +54,8 @@ class Log:
             messages=messages,
             keys=[keys[id(message)] for message in messages],
             sizes=[len(message.text) for message in messages],
+            is_copy=any(message.external_id for message in messages),
         )
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether its messages have ids: then it stays a session of its own."""
-        return any(message.external_id for message in self.messages)
 
     @property
     def name(self) -> str:
@@ -166,7 +164,11 @@ def continue_log(
                 key = keys[id(message)]
                 counts[key] += 1
                 new_keys[id(message)] = f"{key.hex()}#{counts[key]}"
-        hashes = {key: row.content_hash for key, row in stored.items() if key not in changed}
+        hashes = {
+            id(message): stored[id(message)].content_hash
+            for message in part.messages
+            if id(message) in stored and id(message) not in changed
+        }
         for session_id, exchanges in sessions.items():
             is_home = session_id == home
             continued.append(
