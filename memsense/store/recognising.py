@@ -28,8 +28,8 @@ def recognise(
     """Return what is new of a log's parts, in the stored sessions that they continue.
 
     The parts come back unchanged if all messages are known by their own keys, or nothing of the log
-    is stored. `joined_logs` are the names of the logs that this file holds already: its conversations
-    are several, however alike they are.
+    is stored. `joined_logs` are the names of the logs that this file holds already: these are
+    several conversations, however alike they are.
     """
     parts = log.parts
     memory = find_scope(connection, namespace.tenant_id, namespace.name, parts[0].user_id)
