@@ -416,11 +416,13 @@ class Writes:
         return self._context.read_stored(partial(select_missing, draft=draft), draft)
 
     def recognise(
-        self, log: Log, taken: Collection[str]
+        self, log: Log, joined_logs: Collection[str]
     ) -> tuple[Sequence[Paired], Continuation | None]:
         """Return what is new of a log's parts, in the stored sessions that they continue."""
         nothing: tuple[Sequence[Paired], Continuation | None] = (log.parts, None)
-        return self._context.read_stored(partial(recognise, log=log, taken=taken), nothing)
+        return self._context.read_stored(
+            partial(recognise, log=log, joined_logs=joined_logs), nothing
+        )
 
     def _writer(
         self, drafts: Sequence[SessionDraft], vectors: BatchVectors

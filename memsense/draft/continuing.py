@@ -34,13 +34,15 @@ class Continuation:
 class Log:
     """The parts of one log, which are recognised together: a part may be a single "ok".
 
-    `messages` are those of all parts, in order.
+    `messages` are those of all parts, in order. `is_copy` is true if they have ids: what they
+    repeat is then a copy, and the log stays a session of its own.
     """
 
     parts: Sequence[Paired]
     messages: Sequence[Message]
     keys: Sequence[bytes]
     sizes: Sequence[int]
+    is_copy: bool
 
     @classmethod
     def of(cls, parts: Sequence[Paired]) -> "Log":
@@ -52,12 +54,8 @@ class Log:
             messages=messages,
             keys=[keys[id(message)] for message in messages],
             sizes=[len(message.text) for message in messages],
+            is_copy=any(message.external_id for message in messages),
         )
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether its messages have ids: then it stays a session of its own."""
-        return any(message.external_id for message in self.messages)
 
     @property
     def name(self) -> str:
@@ -66,9 +64,9 @@ class Log:
 
     def find_known(self, rows: Sequence[LedgerRow]) -> list[LedgerRow | None]:
         """Return the row of each message that has its own key, or None."""
-        known = {(row.session_id, row.message_key): row for row in rows}
+        stored_rows = {(row.session_id, row.message_key): row for row in rows}
         return [
-            known.get((part.conversation.session_id, part.keys[id(message)]))
+            stored_rows.get((part.conversation.session_id, part.keys[id(message)]))
             for part in self.parts
             for message in part.messages
         ]
@@ -111,10 +109,10 @@ def continue_log(
     counts = Counter(row.content_key for row in rows)
     continued: list[Paired] = []
     for part in log.parts:
-        known = [stored[id(message)] for message in part.messages if id(message) in stored]
+        stored_rows = [stored[id(message)] for message in part.messages if id(message) in stored]
         own = part.conversation.session_id
         home = own if log.is_copy else f"{name}{own.removeprefix(log.name)}"
-        home = known[0].session_id if known and not log.is_copy else home
+        home = stored_rows[0].session_id if stored_rows and not log.is_copy else home
         sessions: dict[str, list[Exchange]] = {home: []}
         before: LedgerRow | None = None
         recognised = 0
@@ -148,10 +146,10 @@ def continue_log(
                 user=[message for message in exchange.user if id(message) not in stored],
                 assistant=[message for message in exchange.assistant if id(message) not in stored],
             )
-            if log.is_copy or not known:
+            if log.is_copy or not stored_rows:
                 target = home
             elif before is None:
-                target = f"{known[0].session_id}~{known[0].ordinal}"
+                target = f"{stored_rows[0].session_id}~{stored_rows[0].ordinal}"
             elif before.ordinal < last[before.session_id]:
                 target = f"{before.session_id}~{before.ordinal + 1}"
             else:
@@ -166,7 +164,11 @@ def continue_log(
                 key = keys[id(message)]
                 counts[key] += 1
                 new_keys[id(message)] = f"{key.hex()}#{counts[key]}"
-        hashes = {key: row.content_hash for key, row in stored.items() if key not in changed}
+        hashes = {
+            id(message): stored[id(message)].content_hash
+            for message in part.messages
+            if id(message) in stored and id(message) not in changed
+        }
         for session_id, exchanges in sessions.items():
             is_home = session_id == home
             continued.append(

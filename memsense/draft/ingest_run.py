@@ -285,7 +285,7 @@ def _draft_sources(
     unstored: set[bytes] = set()
     for source in sources:
         counted = _count_bytes(source, bytes_done, job.on_bytes)
-        taken: set[str] = set()
+        joined_logs: set[str] = set()
         try:
             for paired in _join_parts(_pair_conversations(counted, job, report)):
                 parts: Sequence[Paired] = paired
@@ -296,10 +296,10 @@ def _draft_sources(
                         unstored.clear()
                         yield None
                     unstored |= keys
-                    parts, continuation = job.recognise(log, taken)
-                    taken.add(log.name)
+                    parts, continuation = job.recognise(log, joined_logs)
+                    joined_logs.add(log.name)
                     if continuation is not None:
-                        taken.add(continuation.session_id)
+                        joined_logs.add(continuation.session_id)
                         report.continued.append(continuation)
                 for part in parts:
                     draft = job.drafter.draft_paired(part)

@@ -15,21 +15,21 @@ from memsense.store.scopes import Namespace, Scope, find_scope
 CANDIDATES = 5
 """Stored logs that a log is compared with, those with most of its texts first."""
 
-TELLING = 20
-"""Characters of a text that is looked for whoever said it, and whenever."""
+LEAST_CHARACTERS = 20
+"""Characters of a text that is looked for under any speaker and time."""
 
 
 def recognise(
     connection: Connection,
     namespace: Namespace,
     log: Log,
-    taken: Collection[str],
+    joined_logs: Collection[str],
 ) -> tuple[Sequence[Paired], Continuation | None]:
     """Return what is new of a log's parts, in the stored sessions that they continue.
 
     The parts come back unchanged if all messages are known by their own keys, or nothing of the log
-    is stored. `taken` are the names of the logs that this file holds already: its conversations are
-    several, however alike they are.
+    is stored. `joined_logs` are the names of the logs that this file holds already: these are
+    several conversations, however alike they are.
     """
     parts = log.parts
     memory = find_scope(connection, namespace.tenant_id, namespace.name, parts[0].user_id)
@@ -39,8 +39,8 @@ def recognise(
     ledger = _Ledger(connection, scope, parts[0].conversation.format)
     own_ids = [part.conversation.session_id for part in parts]
     own_rows = ledger.read(own_ids)
-    known = log.find_known(own_rows)
-    if all(known):
+    known_rows = log.find_known(own_rows)
+    if all(known_rows):
         return parts, None
     # Its own name first, and the names by which it was recognised before; then what has its texts.
     aliases = ledger.find_aliases(own_ids)
@@ -50,23 +50,23 @@ def recognise(
         hits: Counter[str] = Counter()
         for session_id, count in [*((it, 0) for it in aliases), *ledger.search(log.keys, log)]:
             name = place_in_log(session_id)[0]
-            if name not in taken:
+            if name not in joined_logs:
                 groups[name].append(session_id)
                 hits[name] += count
         return [groups[name] for name, _ in hits.most_common(CANDIDATES)]
 
     # What has a name by itself is no other log; what is known goes on in itself, but for copies.
-    groups = [own_ids] if any(known) else []
+    groups = [own_ids] if any(known_rows) else []
     if log.is_copy or (parts[0].conversation.log and not groups):
         groups = candidates()
     for session_ids in groups:
-        found = ledger.align(log, session_ids)
-        if found is None:
+        result = ledger.align(log, session_ids)
+        if result is None:
             continue
-        alignment, rows = found
-        if not any(row and not own for row, own in zip(alignment.rows, known, strict=True)):
+        alignment, rows = result
+        if not any(row and not own for row, own in zip(alignment.rows, known_rows, strict=True)):
             continue
-        filled = [row or own for row, own in zip(alignment.rows, known, strict=True)]
+        filled = [row or own for row, own in zip(alignment.rows, known_rows, strict=True)]
         name = place_in_log(session_ids[0])[0]
         continuation = Continuation(
             source=parts[0].conversation.source,
@@ -120,7 +120,7 @@ class _Ledger:
             ranges |= {
                 (text_of(key) + bytes(8), text_of(key) + b"\xff" * 8)
                 for key, size in zip(log.keys, log.sizes, strict=True)
-                if size >= TELLING
+                if size >= LEAST_CHARACTERS
             }
         lows, highs = zip(*sorted(ranges), strict=True)
         values = {**self._key, "lows": list(lows), "highs": list(highs)}
@@ -134,7 +134,7 @@ class _Ledger:
         alignment = align(rows, log.keys, log.sizes, is_copy=log.is_copy)
         if alignment is None or alignment.keys == log.keys:
             return alignment and (alignment, rows)
-        # In the other's spelling, short parts of it are found as well.
+        # In the other's spelling, short parts of it are result as well.
         name = place_in_log(session_ids[0])[0]
         more = {it for it, _ in self.search(alignment.keys, log) if place_in_log(it)[0] == name}
         rows = [row for row in self.read(sorted({*session_ids, *more})) if row.content_key]
