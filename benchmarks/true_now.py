@@ -1,62 +1,101 @@
-"""Changed facts: whether the current one stands before the one that it replaced.
+"""Whether the statement that is true now stands before the other one of its pair.
 
-    python -m benchmarks.true_now --half even
+    python -m benchmarks.true_now
+    python -m benchmarks.true_now --half odd pairs
+    python -m benchmarks.true_now mentions --override current_weight=0
     python -m benchmarks.true_now --plain
 
-tests/data/changed_facts.jsonl holds pairs of statements, an old and a new one, with questions about
-them, and exchanges about near subjects that all users share. A question wants the new statement
-(kind `change`), the old one (a question about the past), or both (kind `no_change`: facts that
-stand beside each other). Pairs of even ids were used for tuning, those of odd ids were not. Each
-half is stored in a namespace of its own, once.
+Each set has pairs of statements, an older and a newer one, and questions that want the new one, the
+old one, or both:
 
-With --plain it asks the questions of tests/data/plain_questions.jsonl about the bundled sample log.
+- `facts`, tests/data/changed_facts.jsonl: changes, questions about the past, and facts beside each
+  other, among exchanges about near subjects that all users share;
+- `pairs`, tests/data/change_pairs.jsonl: new values, and all that sounds like one and is none, by
+  kind, among the same exchanges;
+- `mentions`: the panel's set made-mentions, as `benchmarks.panel store` stores it.
+
+Weights are fitted on pairs of even ids, and reported on those of odd ids. Each half of `facts` and
+`pairs` is stored in a namespace of its own, once. With --plain it asks the questions of
+tests/data/plain_questions.jsonl about the bundled sample log.
 """
 
 import argparse
 import json
+import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from benchmarks.panel_sets import PanelSet
 from memsense import MemSense, SearchResult
-from memsense.evaluation import ingest_gold
+from memsense.evaluation import ingest_gold, parse_grid
 from memsense.evaluation.jsonl import GoldConversation
+from memsense.search.profiles import PROFILES, Profile
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
-CASES = DATA / "changed_facts.jsonl"
+FACTS = DATA / "changed_facts.jsonl"
+PAIRS = DATA / "change_pairs.jsonl"
 PLAIN = DATA / "plain_questions.jsonl"
+SETS = ("facts", "pairs", "mentions")
 ASKED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 DEPTH = 20
+SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", Path(__file__).parents[2] / "shared"))
+MEMORIES = 4
+"""Memories over which the pairs of a half are spread, so that each has pairs of all kinds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question about a pair; `wants` is "new", "old" or "both", `sides` are the messages of both.
+
+    `changes` says whether the newer statement replaces the older one.
+    """
+
+    set: str
+    namespace: str
+    user_id: str
+    case: str
+    kind: str
+    question: str
+    wants: str
+    changes: bool
+    sides: Mapping[str, frozenset[str]]
+    asked_at: datetime | None = ASKED_AT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The ranks of both statements for one question, from 1; None if not among the first 20.
 
-    `link` says which statement the hits say was superseded: "right" for the old one by the new one,
-    "wrong" for any other link between the two, "" for none.
+    `marked` are the pairs that the hits call superseded, by their chunk ids, and whether each is
+    that of the question and a change. `together` says which sides are in the prompt that `context`
+    writes, `until` whether it calls the older one of the pair over.
     """
 
-    case: int
-    kind: str
-    language: str
-    wants: str
-    question: str
+    case: Case
     old: int | None
     new: int | None
-    link: str
+    marked: Mapping[tuple[int, int], bool]
+    together: frozenset[str]
+    until: bool
+
+    @property
+    def wanted(self) -> int:
+        """Return the rank of the wanted statement, of the lower one if both are wanted."""
+        old, new = self.old or DEPTH + 1, self.new or DEPTH + 1
+        return {"old": old, "new": new, "both": max(old, new)}[self.case.wants]
 
     @property
     def is_right(self) -> bool:
         """Whether the wanted statement stands before the other, or both in the first 8."""
         old, new = self.old or DEPTH + 1, self.new or DEPTH + 1
-        if self.wants == "both":
-            return max(old, new) <= 8
-        return new < old if self.wants == "new" else old < new
+        if self.case.wants == "both":
+            return self.wanted <= 8
+        return new < old if self.case.wants == "new" else old < new
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -77,6 +116,8 @@ def make_conversations(rows: Sequence[dict[str, Any]]) -> Iterator[GoldConversat
         for name, exchange in sorted(said, key=lambda item: item[1]["at"]):
             week = datetime.fromisoformat(exchange["at"]).strftime("%G-%V")
             for role in ("user", "assistant"):
+                if role not in exchange:
+                    continue
                 turn = {"id": f"{name}-{role}", "role": role, "content": exchange[role]}
                 weeks[week].append({**turn, "at": exchange["at"]})
         yield GoldConversation.model_validate(
@@ -93,94 +134,195 @@ def find_rank(result: SearchResult, message_ids: set[str]) -> int | None:
     return next(ranks, None)
 
 
-def ask(memory: MemSense, row: dict[str, Any], question: dict[str, str], profile: str) -> Answer:
+def read_facts(half: str, prefix: str) -> tuple[list[Case], list[GoldConversation]]:
+    """Return the questions about one half of the changed facts, and the memories to store."""
+    rows = read_lines(FACTS)
+    rows = [row for row in rows if row["kind"] == "filler" or is_in(row, half)]
+    cases: list[Case] = []
+    for row in rows:
+        for question in row.get("questions", ()):
+            kinds = {"new": "changes", "old": "the past"} if row["kind"] == "change" else {}
+            kind = kinds.get(question["wants"], "beside each other")
+            cases.append(
+                Case(
+                    set="facts",
+                    namespace=f"{prefix}-{half}",
+                    user_id=row["user_id"],
+                    case=f"fact {row['id']}",
+                    kind=kind if row["language"] == "en" else f"{kind}, other languages",
+                    question=question["question"],
+                    wants=question["wants"],
+                    changes=row["kind"] == "change",
+                    sides=_sides(row),
+                )
+            )
+    return cases, list(make_conversations(rows))
+
+
+def read_pairs(half: str, prefix: str) -> tuple[list[Case], list[GoldConversation]]:
+    """Return the questions about one half of the labelled pairs, and the memories to store."""
+    rows: list[dict[str, Any]] = []
+    cases: list[Case] = []
+    for number, pair in enumerate(row for row in read_lines(PAIRS) if is_in(row, half)):
+        is_english = pair["language"] == "en"
+        said = datetime(2025, 1, 8, 10, tzinfo=UTC) + timedelta(hours=17 * number)
+        row: dict[str, Any] = {
+            "id": f"p{pair['id']}",
+            "kind": "pair",
+            "user_id": f"pairs-{number % MEMORIES}" if is_english else "pairs-de",
+            "old": {"user": pair["older"], "at": said.isoformat()},
+            "new": {"user": pair["newer"], "at": (said + timedelta(days=120)).isoformat()},
+        }
+        rows.append(row)
+        cases.append(
+            Case(
+                set="pairs",
+                namespace=f"{prefix}-pairs-{half}",
+                user_id=row["user_id"],
+                case=f"pair {pair['id']}",
+                kind=pair["kind"]
+                if is_english
+                else f"{(pair['replaces'] and 'new') or 'no'}, German",
+                question=pair["question"],
+                wants="new" if pair["replaces"] else "both" if pair["kind"] == "list" else "old",
+                changes=pair["replaces"],
+                sides=_sides(row),
+            )
+        )
+    fillers = [row for row in read_lines(FACTS) if row["kind"] == "filler"][::4]
+    return cases, list(make_conversations([*fillers, *rows]))
+
+
+def read_mentions(shared: Path) -> list[Case]:
+    """Return the questions of the panel's set made-mentions."""
+    path = shared / "eval" / "panel" / "made-mentions.jsonl.gz"
+    chosen = PanelSet(name="made-mentions", path=path, stored_as="made-mentions")
+    cases: list[Case] = []
+    for memory in chosen.read():
+        for question in memory.questions:
+            changes = question.category == "mention-real-change"
+            gold = frozenset([turn for group in question.gold for turn in group])
+            sides = (question.others, gold) if changes else (gold, question.others)
+            cases.append(
+                Case(
+                    set="mentions",
+                    namespace="panel-made-mentions",
+                    user_id=memory.user_id,
+                    case=question.question_id,
+                    kind="changed" if changes else "unchanged",
+                    question=question.text,
+                    wants="new" if changes else "old",
+                    changes=changes,
+                    sides=dict(zip(("old", "new"), sides, strict=True)),
+                    asked_at=None,
+                )
+            )
+    return cases
+
+
+def is_in(row: Mapping[str, Any], half: str) -> bool:
+    """Return whether a row of a file is in a half: "even", "odd" or "both"."""
+    return half == "both" or row["id"] % 2 == (half == "odd")
+
+
+def _sides(row: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    return {side: frozenset([f"{side}{row['id']}-user"]) for side in ("old", "new")}
+
+
+def ask(memory: MemSense, case: Case, profile: Profile) -> Answer:
     """Return the ranks of both statements of a pair for one of its questions."""
-    result = memory.search(
-        question["question"],
-        user_id=row["user_id"],
-        top_k=DEPTH,
-        asked_at=ASKED_AT,
-        granularity="turn",
-        profile=profile,
-    )
-    ranks = {side: find_rank(result, {f"{side}{row['id']}-user"}) for side in ("old", "new")}
+    options: dict[str, Any] = {
+        "user_id": case.user_id,
+        "asked_at": case.asked_at,
+        "profile": profile,
+    }
+    result = memory.search(case.question, top_k=DEPTH, granularity="turn", **options)
+    ranks = {side: find_rank(result, set(ids)) for side, ids in case.sides.items()}
     chunk_ids = {side: result[rank - 1].chunk_id for side, rank in ranks.items() if rank}
-    links: set[str] = set()
-    for side, rank in ranks.items():
-        hit = result[rank - 1] if rank else None
-        other = chunk_ids.get("new" if side == "old" else "old")
-        if hit is None or other is None:
-            continue
-        if hit.superseded_by and hit.superseded_by.chunk_id == other:
-            links.add("right" if side == "old" and row["kind"] == "change" else "wrong")
+    own = chunk_ids.get("old"), chunk_ids.get("new")
+    marks = [
+        (hit.chunk_id, hit.superseded_by.chunk_id)
+        for hit in result
+        if hit.superseded_by is not None
+    ]
+    prompt = memory.context(case.question, max_tokens=1_000, silence=0, card=False, **options)
+    lines = str(prompt).splitlines()
     return Answer(
-        case=row["id"],
-        kind=row["kind"],
-        language=row["language"],
-        wants=question["wants"],
-        question=question["question"],
+        case=case,
         old=ranks["old"],
         new=ranks["new"],
-        link="wrong" if "wrong" in links else "".join(links),
+        marked={pair: case.changes and pair == own for pair in marks},
+        together=frozenset(
+            side for side, chunk_id in chunk_ids.items() if chunk_id in prompt.chunk_ids
+        ),
+        until=any(line.startswith(f"> [{own[0]}, until ") for line in lines),
     )
-
-
-def group_answers(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
-    """Return the answers by what is reported of them."""
-    english = [item for item in answers if item.language == "en"]
-    others = [item for item in answers if item.language != "en"]
-    return {
-        "changes": [one for one in english if (one.kind, one.wants) == ("change", "new")],
-        "questions about the past": [
-            one for one in english if (one.kind, one.wants) == ("change", "old")
-        ],
-        "no changes": [one for one in english if one.kind == "no_change"],
-        "changes, other languages": [
-            one for one in others if (one.kind, one.wants) == ("change", "new")
-        ],
-        "past and no changes, other languages": [
-            one for one in others if (one.kind, one.wants) != ("change", "new")
-        ],
-    }
 
 
 def print_table(answers: Sequence[Answer]) -> None:
-    """Print the figures as Markdown."""
-    print("| group | questions | right | wanted in first 3 | in first 8 | links right | wrong |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, group in group_answers(answers).items():
-        if not group:
-            continue
-        wanted = [
-            max(one.old or 99, one.new or 99)
-            if one.wants == "both"
-            else (getattr(one, one.wants) or 99)
-            for one in group
-        ]
+    """Print the figures of each set and kind as Markdown."""
+    groups: defaultdict[tuple[str, str], list[Answer]] = defaultdict(list)
+    for answer in answers:
+        groups[answer.case.set, answer.case.kind].append(answer)
+        if answer.case.set == "pairs" and "German" not in answer.case.kind:
+            total = "all that replace" if answer.case.changes else "all that don't"
+            groups["pairs", total].append(answer)
+    print(
+        "| set | kind | questions | right | T@1 | first 3 | first 8 | both in context | until"
+        " | marks right | wrong |"
+    )
+    print("| --- " * 11 + "|")
+    for (name, kind), group in sorted(groups.items()):
         shares = [
             sum(one.is_right for one in group),
-            sum(rank <= 3 for rank in wanted),
-            sum(rank <= 8 for rank in wanted),
-            sum(one.link == "right" for one in group),
-            sum(one.link == "wrong" for one in group),
+            *(sum(one.wanted <= depth for one in group) for depth in (1, 3, 8)),
+            sum(len(one.together) == 2 for one in group),
         ]
-        cells = " | ".join(f"{100 * share / len(group):.1f}%" for share in shares)
-        print(f"| {name} | {len(group)} | {cells} |")
+        cells = " | ".join(f"{share / len(group):.2f}" for share in shares)
+        # A pair that several questions show counts once.
+        marks = {
+            (one.case.namespace, one.case.user_id, *pair): False
+            for one in group
+            for pair in one.marked
+        }
+        for one in group:
+            for pair, is_right in one.marked.items():
+                marks[one.case.namespace, one.case.user_id, *pair] |= is_right
+        counts = (sum(one.until for one in group), sum(marks.values()))
+        wrong = len(marks) - sum(marks.values())
+        print(f"| {name} | {kind} | {len(group)} | {cells} | {counts[0]} | {counts[1]} | {wrong} |")
 
 
-def measure_changes(options: argparse.Namespace) -> list[Answer]:
-    """Store one half of the pairs, if it is not stored yet, and ask its questions."""
-    rows = read_lines(CASES)
-    odd = options.half == "odd"
-    rows = [row for row in rows if row["kind"] == "filler" or row["id"] % 2 == odd]
-    namespace = f"{options.namespace}-{options.half}"
-    with MemSense.open(options.database_url, namespace=namespace) as memory:
-        ingest_gold(memory, list(make_conversations(rows)))
-        return [
-            ask(memory, row, question, options.profile)
-            for row in rows
-            for question in row.get("questions", ())
-        ]
+def read_cases(options: argparse.Namespace) -> list[Case]:
+    """Return the questions of the chosen sets; store what is not stored yet."""
+    cases: list[Case] = []
+    halves = ("even", "odd") if options.half == "both" else (options.half,)
+    for name in options.sets or SETS:
+        if name == "mentions":
+            cases += read_mentions(options.shared)
+            continue
+        for half in halves:
+            read = read_facts if name == "facts" else read_pairs
+            own, conversations = read(half, options.namespace)
+            cases += own
+            url = options.database_url
+            with MemSense.open(url, namespace=own[0].namespace) as memory:
+                ingest_gold(memory, conversations)
+    return cases
+
+
+def measure(options: argparse.Namespace) -> list[Answer]:
+    """Ask the questions of the chosen sets."""
+    answers: list[Answer] = []
+    overrides = {name: values[0] for name, values in parse_grid(options.override).items()}
+    by_namespace: defaultdict[str, list[Case]] = defaultdict(list)
+    for case in read_cases(options):
+        by_namespace[case.namespace].append(case)
+    for namespace, cases in by_namespace.items():
+        with MemSense.open(options.database_url, namespace=namespace) as memory:
+            profile = PROFILES[options.profile].override(**overrides)
+            answers += [ask(memory, case, profile) for case in cases]
+    return answers
 
 
 def measure_plain(options: argparse.Namespace) -> list[tuple[str, int | None]]:
@@ -205,7 +347,10 @@ def measure_plain(options: argparse.Namespace) -> list[tuple[str, int | None]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--half", choices=("even", "odd"), default="even", help="of the ids")
+    parser.add_argument("sets", nargs="*", help=f"of {', '.join(SETS)}; default: all")
+    parser.add_argument("--half", choices=("even", "odd", "both"), default="odd", help="of the ids")
+    parser.add_argument("--override", action="append", default=[], help="NAME=VALUE of the profile")
+    parser.add_argument("--shared", type=Path, default=SHARED, help="folder of the panel's sets")
     parser.add_argument("--plain", action="store_true", help="plain questions on the sample")
     parser.add_argument("--database-url", help="default: the settings', else the embedded server")
     parser.add_argument("--namespace", default="true-now", help="beginning of the namespaces")
@@ -223,9 +368,11 @@ def main() -> None:
             share = sum(rank is not None and rank <= depth for _, rank in plain) / len(plain)
             print(f"in first {depth}: {100 * share:.1f}%")
         return
-    answers = measure_changes(options)
+    answers = measure(options)
     if options.json:
-        print(json.dumps([asdict(one) for one in answers], ensure_ascii=False))
+        for one in answers:
+            row = {**asdict(one), "marked": [*one.marked.items()], "right": one.is_right}
+            print(json.dumps(row, ensure_ascii=False, default=sorted))
     else:
         print_table(answers)
 

@@ -452,10 +452,10 @@ class SupersededFact:
     Attributes:
         older_id: Chunk id of the memory that was superseded.
         newer_id: Chunk id of the memory that supersedes it.
-        reason: Words of the newer one that speak of a change, such as "moved to".
-        strength: How plain the change is: logit of its chance.
+        reason: Words that prove it, or why it was confirmed; empty if there are none.
+        strength: Logit of the chance that memsense gave it; 0 if it had not found it.
         superseded_at: When the newer one was said.
-        found_at: When the change was noticed.
+        found_at: When the pair was found.
     """
 
     older_id: int
@@ -464,6 +464,35 @@ class SupersededFact:
     strength: float
     superseded_at: datetime | None
     found_at: datetime
+
+
+ChangeState = Literal["found", "confirmed", "rejected", "set"]
+"""Whether a pair was only found, or how it was decided; "set" if a user named it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PossibleChange(SupersededFact):
+    """Two memories of a user that may tell a fact and its change.
+
+    Attributes:
+        user_id: Whose memory has both.
+        older_text: What the user said first.
+        newer_text: What the user said later.
+        said_at: When the older one was said.
+        state: "found" by memsense, "confirmed" or "rejected" by a user, or "set" by one.
+        evidence: What speaks for and against it, by name.
+        decided_by: Who decided it; None before a decision.
+        decided_at: When.
+    """
+
+    user_id: str
+    older_text: str
+    newer_text: str
+    said_at: datetime | None
+    state: ChangeState
+    evidence: Mapping[str, float]
+    decided_by: str | None
+    decided_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

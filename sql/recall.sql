@@ -819,7 +819,7 @@ first_chunks AS MATERIALIZED (
 -- name: superseding
 -- What superseded the candidates, or is superseded by them. In the past, where one of them may not have been there yet, both must be candidates.
 superseding AS MATERIALIZED (
-    SELECT l.older_id, l.chunk_id, l.strength, l.reason
+    SELECT l.older_id, l.chunk_id, l.strength, l.reason, l.state
     FROM memsense.supersessions AS l
     WHERE l.tenant_id = %(tenant_id)s
       AND l.{in_scope}
@@ -834,7 +834,10 @@ fused AS MATERIALIZED (
     SELECT chunk_id, rrf_score FROM found
     UNION ALL
     (SELECT linked.chunk_id, coalesce(scored.rrf_score, 0)
-     FROM (SELECT older_id AS chunk_id FROM superseding UNION SELECT chunk_id FROM superseding) AS linked
+     FROM (
+         SELECT older_id AS chunk_id FROM superseding WHERE state <> 'rejected'
+         UNION SELECT chunk_id FROM superseding WHERE state <> 'rejected'
+     ) AS linked
      LEFT JOIN scored ON scored.chunk_id = linked.chunk_id
      WHERE linked.chunk_id NOT IN (SELECT chunk_id FROM found)
      ORDER BY scored.rrf_score DESC NULLS LAST, linked.chunk_id)
@@ -991,7 +994,7 @@ state AS (
 'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
 
 -- name: fact_superseding
-'superseding', (SELECT jsonb_agg(jsonb_build_array(older_id, chunk_id, strength, reason) ORDER BY chunk_id, older_id) FROM superseding)
+'superseding', (SELECT jsonb_agg(jsonb_build_array(older_id, chunk_id, strength, reason, state) ORDER BY chunk_id, older_id) FROM superseding)
 
 -- name: fact_stale
 -- Whether session chunks wait to be made of their exchanges.

@@ -66,7 +66,7 @@ pairs AS (
     GROUP BY words.chunk_id, held.chunk_id
 )
 SELECT
-    pairs.chunk_id, pairs.other_id, pairs.shared::float8,
+    pairs.chunk_id, pairs.other_id,
     -(a.embedding <#> b.embedding) AS cosine,
     a.own_user_text, b.own_user_text, a.occurred_at, b.occurred_at,
     a.session_id = b.session_id, (a.ordinal, a.part) < (b.ordinal, b.part), a.ordinal = b.ordinal
@@ -117,18 +117,60 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
 ORDER BY c.chunk_id;
 
 -- name: insert_supersessions
-INSERT INTO memsense.supersessions (tenant_id, scope_id, chunk_id, older_id, reason, strength)
-SELECT %(tenant_id)s, %(scope_id)s, chunk_id, older_id, reason, strength
-FROM unnest(%(chunk_ids)s::bigint[], %(older_ids)s::bigint[], %(reasons)s::text[], %(strengths)s::float8[])
-    AS found (chunk_id, older_id, reason, strength)
+-- A pair that somebody has decided stays as it is.
+INSERT INTO memsense.supersessions (tenant_id, scope_id, chunk_id, older_id, reason, strength, evidence)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, older_id, reason, strength, evidence
+FROM unnest(
+    %(chunk_ids)s::bigint[], %(older_ids)s::bigint[], %(reasons)s::text[], %(strengths)s::float8[], %(evidence)s::jsonb[]
+) AS found (chunk_id, older_id, reason, strength, evidence)
 ON CONFLICT DO NOTHING
-RETURNING older_id, chunk_id, reason, strength;
+RETURNING chunk_id;
 
--- name: delete_supersessions
+-- name: delete_found
+-- The pairs of these exchanges that nobody has decided.
 DELETE FROM memsense.supersessions
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
-  AND (chunk_id = ANY (%(chunk_ids)s::bigint[]) OR older_id = ANY (%(chunk_ids)s::bigint[]))
-RETURNING older_id, chunk_id, reason, strength;
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND state = 'found'
+  AND (chunk_id = ANY (%(chunk_ids)s::bigint[]) OR older_id = ANY (%(chunk_ids)s::bigint[]));
+
+-- name: decide_pair
+-- Store a decision about two exchanges. Until now the pair may have been unknown.
+INSERT INTO memsense.supersessions
+    (tenant_id, scope_id, chunk_id, older_id, reason, strength, state, decided_by, decided_at)
+VALUES (
+    %(tenant_id)s, %(scope_id)s, %(newer_id)s, %(older_id)s, coalesce(%(reason)s, ''), 0, %(state)s, %(actor)s,
+    clock_timestamp()
+)
+ON CONFLICT (tenant_id, scope_id, chunk_id, older_id) DO UPDATE SET
+    state = excluded.state, decided_by = excluded.decided_by, decided_at = excluded.decided_at,
+    reason = coalesce(%(reason)s, supersessions.reason);
+
+-- name: list_changes
+-- A page of pairs, the newest first, without those that hold what has expired or was forgotten.
+WITH scope AS MATERIALIZED (
+    SELECT s.scope_id
+    FROM memsense.scopes AS s
+    WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
+      AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+),
+{steps}
+SELECT
+    s.user_id, l.older_id, l.chunk_id AS newer_id, older.user_text AS older_text, newer.user_text AS newer_text,
+    older.occurred_at AS said_at, newer.occurred_at AS superseded_at, l.state, l.strength, l.reason, l.evidence,
+    l.found_at, l.decided_by, l.decided_at
+FROM memsense.supersessions AS l
+JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = l.scope_id
+JOIN memsense.chunks AS older
+    ON older.tenant_id = %(tenant_id)s AND older.scope_id = l.scope_id AND older.chunk_id = l.older_id
+JOIN memsense.chunks AS newer
+    ON newer.tenant_id = %(tenant_id)s AND newer.scope_id = l.scope_id AND newer.chunk_id = l.chunk_id
+WHERE l.tenant_id = %(tenant_id)s
+  AND l.scope_id IN (SELECT scope_id FROM scope)
+  AND (%(state)s::text IS NULL OR l.state = %(state)s)
+  AND (%(before_newer)s::bigint IS NULL OR (l.chunk_id, l.older_id) < (%(before_newer)s, %(before_older)s))
+  AND {is_newer_shown}
+  AND {is_older_shown}
+ORDER BY l.chunk_id DESC, l.older_id DESC
+LIMIT %(limit)s;
 
 -- name: list_supersessions
 -- The links in which these exchanges stand, on either side, without those that hold what has expired.
@@ -146,7 +188,7 @@ JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = l.scop
 WHERE l.tenant_id = %(tenant_id)s
   AND l.scope_id IN (SELECT scope_id FROM scope)
   AND (l.chunk_id = ANY (%(chunk_ids)s::bigint[]) OR l.older_id = ANY (%(chunk_ids)s::bigint[]))
-  AND l.strength > %(least_strength)s
+  AND l.state IN ('confirmed', 'set')
   AND {is_newer_shown}
   AND {is_older_shown}
 ORDER BY l.chunk_id, l.older_id;

@@ -672,17 +672,21 @@ CREATE VIEW memsense.superseded_facts AS
 SELECT
     t.name AS tenant, n.name AS namespace, s.user_id, l.tenant_id, l.scope_id, l.older_id, l.chunk_id AS newer_id,
     older.user_text AS older_text, newer.user_text AS newer_text, older.occurred_at AS said_at,
-    newer.occurred_at AS superseded_at, l.reason, l.strength, l.found_at
+    newer.occurred_at AS superseded_at, l.reason, l.strength, l.found_at, l.state, l.decided_by, l.decided_at
 FROM memsense.supersessions AS l
 JOIN memsense.scopes AS s ON s.tenant_id = l.tenant_id AND s.scope_id = l.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
 JOIN memsense.tenants AS t ON t.tenant_id = l.tenant_id
 JOIN memsense.chunks AS older ON older.tenant_id = l.tenant_id AND older.scope_id = l.scope_id AND older.chunk_id = l.older_id
 JOIN memsense.chunks AS newer ON newer.tenant_id = l.tenant_id AND newer.scope_id = l.scope_id AND newer.chunk_id = l.chunk_id
-WHERE (older.expires_at IS NULL OR older.expires_at > now())
+WHERE l.state IN ('confirmed', 'set')
+  AND (older.expires_at IS NULL OR older.expires_at > now())
   AND (newer.expires_at IS NULL OR newer.expires_at > now());
 
-COMMENT ON VIEW memsense.superseded_facts IS 'Exchanges whose statement a newer one has replaced, as found when it was written.';
+COMMENT ON VIEW memsense.superseded_facts IS 'Exchanges whose statement a newer one has replaced, as somebody has decided.';
+COMMENT ON COLUMN memsense.superseded_facts.state IS '"confirmed", or "set" if somebody named the pair.';
+COMMENT ON COLUMN memsense.superseded_facts.decided_by IS 'Who decided it.';
+COMMENT ON COLUMN memsense.superseded_facts.decided_at IS 'When it was decided.';
 COMMENT ON COLUMN memsense.superseded_facts.tenant IS 'Name of the tenant.';
 COMMENT ON COLUMN memsense.superseded_facts.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.superseded_facts.user_id IS 'The user whose memory has both.';
@@ -695,5 +699,5 @@ COMMENT ON COLUMN memsense.superseded_facts.newer_text IS 'What the user said la
 COMMENT ON COLUMN memsense.superseded_facts.said_at IS 'When the older one was said.';
 COMMENT ON COLUMN memsense.superseded_facts.superseded_at IS 'When the newer one was said.';
 COMMENT ON COLUMN memsense.superseded_facts.reason IS 'Words of change of the newer one, such as "no longer".';
-COMMENT ON COLUMN memsense.superseded_facts.strength IS 'Logit of the chance that it is so: above 0, answers show it; below, it only moves the ranking.';
+COMMENT ON COLUMN memsense.superseded_facts.strength IS 'Logit of the chance that it is so, as found when written; 0 if it was not.';
 COMMENT ON COLUMN memsense.superseded_facts.found_at IS 'When it was found.';

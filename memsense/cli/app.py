@@ -59,6 +59,7 @@ COMMANDS = {
     "promote": ("memsense.cli.chunks:promote", "Raise the score of memories by 0.15."),
     "demote": ("memsense.cli.chunks:demote", "Lower the score of memories by 0.15."),
     "feedback": ("memsense.cli.chunks:feedback", "Record whether a memory helped."),
+    "changes": ("memsense.cli.changes:app", "List changed facts, and decide what has changed."),
     "why-not": ("memsense.cli.explain:why_not", "Say why a question does not return a memory."),
     "trace": ("memsense.cli.explain:trace", "List, show and prune recorded searches."),
     "replay": ("memsense.cli.explain:replay", "Run a recorded search again, with other constants."),

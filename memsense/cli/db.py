@@ -324,16 +324,24 @@ def fill(ctx: typer.Context, *, output: Output = "table") -> None:
 
 
 @app.command("link")
-def link(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
-    """Find the changed facts of memories that were stored without links between them.
+def link(
+    ctx: typer.Context,
+    *,
+    user: AnyUser = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Judge anew every pair without a decision.")
+    ] = False,
+    output: Output = "table",
+) -> None:
+    """Find pairs of memories that may tell a fact and its change.
 
     \b
       memsense db link
-      memsense db link --user ines
+      memsense db link --again --user ines
 
-    An exchange that replaces what the user said before is linked to it when it is written, and
-    searches rank by that. Memories from before version 0031 of the schema lack these links. Each
-    user is one transaction, for which that user's writes wait; a second run finds nothing more.
+    An exchange is linked when it is written. Memories from before version 0031 of the schema lack
+    these links, and those from before version 0042 need `--again` once, because the weights have
+    changed. Each user is one transaction, for which that user's writes wait.
     """
     linked: list[dict[str, Any]] = []
 
@@ -343,7 +351,7 @@ def link(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") 
             typer.echo(f"{plain(user_id)}: {links} new links")
 
     with target_of(ctx).open() as memory:
-        memory.indexes.link_facts(user_id=user, on_user=report_user)
+        memory.indexes.link_facts(user_id=user, again=again, on_user=report_user)
     if output != "table":
         print_data(output, linked)
     elif not linked:

@@ -24,6 +24,9 @@ from memsense.types import Chunk, Note
 HITS: Final = 30
 """Hits that passages are chosen from: more bring less than a point of the gold at 2,000 tokens."""
 
+PARTNERS: Final = 10
+"""Memories that are read for being the other statement of a hit, at most."""
+
 LEAST_CHANCE: Final = 0.003
 """Chance of the least likely passage. It costs no gold on either kind of conversation, and leaves
 a quarter of 2,000 tokens empty where a memory holds no more about a prompt."""
@@ -120,6 +123,18 @@ def assemble(
             max_tokens=min(LARGEST_CARD, int(CARD_SHARE * max_tokens)),
             count=make_counter(tokenizer),
         )
+    # What a chosen memory is to be read with may be no hit itself.
+    known_ids = {chunk.chunk_id for source in sources for chunk in source.chunks}
+    sources_of = {it: source for source in sources for it in (source.newer, source.older) if it}
+    partners = listing.chunks_by_id([it for it in sources_of if it not in known_ids][:PARTNERS])
+    for chunk_id, chunk in partners.items():
+        source = sources_of[chunk_id]
+        is_newer = source.newer == chunk_id
+        ends = (None, source.hit_id) if is_newer else (source.hit_id, None)
+        partner = replace(
+            source, hit_id=chunk_id, chunks=[chunk], until=None, newer=ends[0], older=ends[1]
+        )
+        sources.append(partner)
     return write_prompt(
         sources,
         words=result.question.get("lexemes", ()),

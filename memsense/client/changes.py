@@ -13,12 +13,13 @@ from memsense.client.context import Context
 from memsense.client.spans import traced
 from memsense.db import run_transaction
 from memsense.db.connection import Connection
-from memsense.errors import OutcomeUnknownError
+from memsense.errors import NotFoundError, OutcomeUnknownError
 from memsense.store.keys import WriteKey, write_once
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
 from memsense.store.quotas import keep_quota
 from memsense.store.scopes import ChunkPlace, Namespace, find_chunk_scope
-from memsense.types import Status
+from memsense.store.supersession import decide_pair
+from memsense.types import ChangeState, Status
 
 SCORE_STEP = 0.15
 """Amount by which promote and demote change a memory score."""
@@ -99,6 +100,20 @@ class Changes:
             question,
             note,
         )
+
+    def decide(
+        self, older: int, newer: int, decision: ChangeState, reason: str | None, key: str | None
+    ) -> None:
+        """Store whether a chunk replaces what another one of the same user says."""
+        reason = self._context.clean(reason)
+
+        def change(connection: Connection, namespace: Namespace, place: ChunkPlace) -> None:
+            other = find_chunk_scope(connection, namespace, newer)
+            if other.user_id != place.user_id or newer == older:
+                raise NotFoundError(f"chunk {newer} is not another one of the user of {older}")
+            decide_pair(connection, place.scope, older, newer, state=decision, reason=reason)
+
+        self._change(change, key or _make_key(), "decide", older, newer, decision, reason)
 
     def _change(self, change: Change, key: str, verb: str, chunk_id: int, *arguments: Any) -> Any:
         followers = self._context.followers()

@@ -23,6 +23,7 @@ PLACES: dict[str, Any] = {
     "sessions": tuple[Time | None, Id, Id],
     "users": tuple[Id],
     "traces": tuple[Time, UUID],
+    "changes": tuple[ChunkId, ChunkId],
 }
 """Types of the values in a cursor, by kind of list."""
 

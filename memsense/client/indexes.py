@@ -1,6 +1,7 @@
 """`memory.indexes`: HNSW indexes of large memories, and rebuilding the text index."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from memsense.client.context import Context
@@ -9,7 +10,7 @@ from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.draft.vectors import BatchVectors
 from memsense.errors import ConfigurationError
-from memsense.inputs import Id, Name, about
+from memsense.inputs import Id, Name, Switch, about
 from memsense.store import indexes
 from memsense.store.by_user import work_by_user
 from memsense.store.indexes import IndexChange
@@ -121,16 +122,20 @@ class IndexesResource:
         *,
         user_id: Annotated[Id, about("Only this user's memories; default: all users'.")]
         | None = None,
+        again: Annotated[
+            Switch, about("Whether to judge anew every pair without a decision.")
+        ] = False,
         on_user: Callable[[str, int], object] = lambda _user, _links: None,
     ) -> int:
-        """Find the changed facts of memories that were stored without links between them.
+        """Find pairs of memories that may tell a fact and its change.
 
-        Memories from before version 0031 of the schema have none. A memory that is known to
-        supersede another one keeps that link. Each user is one transaction, for which that user's
-        writes wait: about a second for 1,000 exchanges.
+        Memories from before version 0031 of the schema have none, and those from before version
+        0042 have other weights. Decided pairs stay. Each user is one transaction, for which that
+        user's writes wait: about a second for 1,000 exchanges.
 
         Args:
             user_id: Only this user's memories; default: all users'.
+            again: Whether to judge anew every pair without a decision.
             on_user: Called after each user with the id and the number of new links.
 
         Returns:
@@ -142,7 +147,8 @@ class IndexesResource:
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return 0
-        return work_by_user(self._context.pool, namespace, user_id, link_memory, on_user)
+        work = partial(link_memory, again=again)
+        return work_by_user(self._context.pool, namespace, user_id, work, on_user)
 
     @takes
     def rebuild(

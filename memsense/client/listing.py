@@ -13,13 +13,15 @@ from memsense.store import listing
 from memsense.store.listing import Order
 from memsense.store.reads import fetch_history, fetch_shown, fetch_statistics
 from memsense.store.scopes import Namespace
-from memsense.store.supersession import list_supersessions
+from memsense.store.supersession import list_changes, list_supersessions
 from memsense.types import (
+    ChangeState,
     Chunk,
     DayCount,
     Event,
     Granularity,
     Page,
+    PossibleChange,
     ScopeStatistics,
     SessionSummary,
     Status,
@@ -61,6 +63,18 @@ class Listing:
         return self._read(
             lambda it, namespace: list_supersessions(it, namespace, chunk_ids, user_id)
         )
+
+    def changes(
+        self, user_id: str | None, state: ChangeState | None, *, limit: int, cursor: str | None
+    ) -> Page[PossibleChange]:
+        """Return a page of pairs that may tell a fact and its change, newest first."""
+        behind = read_cursor("changes", cursor) if cursor is not None else None
+        rows = self._read(
+            lambda it, namespace: list_changes(
+                it, namespace, user_id, state, behind=behind, limit=limit + 1
+            )
+        )
+        return _page(rows, limit, lambda it: write_cursor("changes", it.newer_id, it.older_id))
 
     def statistics(self, user_id: str | None) -> list[ScopeStatistics]:
         """Return what each user's memory holds, or that of one user."""

@@ -33,6 +33,7 @@ from memsense.types import (
     Chunk,
     Event,
     Page,
+    PossibleChange,
     ScopeStatistics,
     SessionSummary,
     SupersededFact,
@@ -279,6 +280,24 @@ class UserMemory(OneUser):
     def get_many(
         self, chunk_ids: Sequence[int], *, timeout: float | None = None
     ) -> dict[int, Chunk]: ...
+    def changes(
+        self,
+        *,
+        state: Literal["found", "confirmed", "rejected", "set"] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        timeout: float | None = None,
+    ) -> Page[PossibleChange]: ...
+    def decide_change(
+        self,
+        older: int,
+        newer: int,
+        decision: Literal["confirmed", "rejected", "set"],
+        *,
+        reason: str | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
+    ) -> None: ...
     def superseded_facts(
         self, chunk_ids: Sequence[int], *, timeout: float | None = None
     ) -> list[SupersededFact]: ...

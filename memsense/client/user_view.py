@@ -157,6 +157,8 @@ RULES: Mapping[type, Mapping[str, Mapping[str, Rule]]] = {
         "matching_words": {},  # it reads words that the caller passes, and no memory
         "get": {"chunk_id": keep_value, "return": show_own_chunk},
         "get_many": {"chunk_ids": keep_value, "return": show_own_chunks},
+        "changes": _OF_USER,
+        "decide_change": {"older": own_chunk, "newer": own_chunk},
         "superseded_facts": {"user_id": view_user, "chunk_ids": keep_value},
         "stats": _OF_USER,
         "forget": _ONE_CHUNK,

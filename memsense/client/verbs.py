@@ -92,12 +92,14 @@ from memsense.search.request import (
 from memsense.timezones import ZoneName
 from memsense.types import (
     Added,
+    ChangeState,
     Chunk,
     DayCount,
     EmbeddingModel,
     Event,
     Granularity,
     Page,
+    PossibleChange,
     PromptKind,
     ScopeStatistics,
     SessionSummary,
@@ -1201,8 +1203,8 @@ class Memory:
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
 
-        The changes are those that memsense noticed when the newer memory was written; forgetting
-        either memory undoes one.
+        The changes are those that were confirmed or named with `decide_change`. Pairs that
+        memsense only found are in `changes`.
 
         Args:
             chunk_ids: Chunk ids, in any order.
@@ -1210,6 +1212,74 @@ class Memory:
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._listing.superseded_facts(chunk_ids, user_id)
+
+    @takes
+    def changes(
+        self,
+        *,
+        user_id: OnlyUserId | None = None,
+        state: Annotated[
+            ChangeState,
+            about('Only pairs of this state: "found", "confirmed", "rejected" or "set".'),
+        ]
+        | None = None,
+        limit: PageSize = DEFAULT_PAGE,
+        cursor: Cursor | None = None,
+        timeout: Timeout | None = None,
+    ) -> Page[PossibleChange]:
+        """Return a page of pairs of memories that may tell a fact and its change.
+
+            for change in memory.changes(user_id="ada", state="found"):
+                print(f"{change.older_text} -> {change.newer_text}")
+
+        A pair that memsense found is a hint: `decide_change` confirms or rejects it.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+            state: Only pairs of this state: "found", "confirmed", "rejected" or "set".
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return self._listing.changes(user_id, state, limit=limit, cursor=cursor)
+
+    @takes
+    def decide_change(
+        self,
+        older: Annotated[ChunkId, about("Chunk id of the older memory.")],
+        newer: Annotated[ChunkId, about("Chunk id of the newer memory, of the same user.")],
+        decision: Annotated[
+            Literal["confirmed", "rejected", "set"],
+            about(
+                '"confirmed" if the newer one replaces the older one, "rejected" if not, or "set"'
+                " for a pair that memsense did not find."
+            ),
+        ],
+        *,
+        reason: Reason | None = None,
+        key: WriteKey | None = None,
+        timeout: Timeout | None = None,
+    ) -> None:
+        """Decide whether a newer memory replaces what an older one says.
+
+            memory.decide_change(42, 57, "rejected", reason="it is the other API")
+
+        Both memories keep the decision in their histories, and no later run changes it. A rejected
+        pair is never lifted or marked again; a confirmed one always is.
+
+        Args:
+            older: Chunk id of the older memory.
+            newer: Chunk id of the newer memory, of the same user.
+            decision: "confirmed" if the newer one replaces the older one, "rejected" if not, or
+                "set" for a pair that memsense did not find.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+
+        Raises:
+            NotFoundError: If one of them is unknown, or they are not of one user.
+        """
+        self._changes.decide(older, newer, decision, reason, key)
 
     @takes
     def stats(

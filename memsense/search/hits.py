@@ -53,7 +53,7 @@ class Supersession:
         chunk_id: Chunk of the other memory.
         at: When the newer of the two was said; None if unknown.
         zone_known: Whether the zone of `at` is known; otherwise it is a wall clock, stored as UTC.
-        reason: Words of the newer one that speak of a change, such as "moved to"; empty if none.
+        reason: Words that prove it, such as "ended: “quit” acme", or why it was decided.
     """
 
     chunk_id: int
@@ -62,9 +62,9 @@ class Supersession:
     reason: str = ""
 
     def describe(self) -> str:
-        """Return it as words behind "superseded by": chunk, date and words of change."""
+        """Return it as words behind "superseded by": chunk, date and proof."""
         at = f" on {self.at:%Y-%m-%d}" if self.at else ""
-        reason = f" (“{self.reason}”)" if self.reason else ""
+        reason = f" ({self.reason})" if self.reason else ""
         return f"chunk {self.chunk_id}{at}{reason}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -90,6 +90,8 @@ class Hit:
         best: Exchanges that made the session a hit, best first; empty for an exchange.
         superseded_by: The next memory that changed what this one says; None if none is known.
         supersedes: The memory whose fact this one changed; None if none is known.
+        newer_statement: A newer memory that may say the same fact anew: read it with this one.
+        earlier_statement: An earlier memory whose fact this one may say anew.
     """
 
     chunk: Chunk
@@ -102,6 +104,8 @@ class Hit:
     best: Sequence[BestExchange] = ()
     superseded_by: Supersession | None = None
     supersedes: Supersession | None = None
+    newer_statement: Supersession | None = None
+    earlier_statement: Supersession | None = None
 
     @property
     def chunk_id(self) -> int:
@@ -170,6 +174,10 @@ class Hit:
             ],
             "superseded_by": self.superseded_by.as_dict() if self.superseded_by else None,
             "supersedes": self.supersedes.as_dict() if self.supersedes else None,
+            "newer_statement": self.newer_statement.as_dict() if self.newer_statement else None,
+            "earlier_statement": (
+                self.earlier_statement.as_dict() if self.earlier_statement else None
+            ),
             "explain": self.explain.as_dict(matches=matches),
         }
 
@@ -228,6 +236,8 @@ def source_of(hit: Hit, *, apart: str = "") -> Source:
         explain=hit.explain,
         until=hit.superseded_by.at if hit.superseded_by else None,
         until_zone_known=hit.superseded_by.zone_known if hit.superseded_by else True,
+        newer=newer.chunk_id if (newer := hit.superseded_by or hit.newer_statement) else None,
+        older=older.chunk_id if (older := hit.supersedes or hit.earlier_statement) else None,
         apart=apart,
     )
 

@@ -81,6 +81,8 @@ class Source:
         explain: Explanation of the hit, which compares each side of its exchange.
         until: When a newer memory replaced it; None if none did.
         until_zone_known: Whether the zone of `until` is known.
+        newer: Chunk that may have replaced it; it is shown with that one, or not at all.
+        older: Chunk that it may have replaced, which is shown with it if there is room.
         apart: Name of another project that it is about; empty if the prompt's own or none.
     """
 
@@ -90,6 +92,8 @@ class Source:
     explain: Explanation
     until: datetime | None = None
     until_zone_known: bool = True
+    newer: int | None = None
+    older: int | None = None
     apart: str = ""
 
 

@@ -144,11 +144,13 @@ class Profile:
         current_pool: Number of best candidates that may rise.
         current_reach: Maximum difference of the scores of two statements about one fact.
         current_margin: Distance by which the wanted statement is placed above the other.
-        current_threshold: Logit of the chance that one statement replaces the other, above which
-            it rises.
+        current_pair_threshold: Logit of the chance that one statement replaces the other, above
+            which both are shown together; for a question about earlier times, also lifts.
+        current_threshold: The same logit, above which the newer one rises.
         current_link_depth: Number of best candidates above which what superseded them may rise, if
             that was stored.
-        current_link_threshold: The same logit, above which a memory is called superseded.
+        current_link_threshold: The same logit, above which a memory is called superseded, if words
+            prove it and nothing speaks against it.
         words_alone_weight: Share of the way by which a chunk without vectors rises to the score
             that its place by words has among the chunks with vectors, 0 to 1.
         words_alone_coverage: Lexical score, as a share of the largest one that the question allows,
@@ -235,9 +237,10 @@ class Profile:
     current_pool: int = 15
     current_reach: float = 0.9
     current_margin: float = 0.01
-    current_threshold: float = -1.0
+    current_pair_threshold: float = -1.0
+    current_threshold: float = 0.9
     current_link_depth: int = 20
-    current_link_threshold: float = 0.0
+    current_link_threshold: float = 1.0
     words_alone_weight: float = 0.0
     words_alone_coverage: float = 0.3
     asker_known: bool = False
@@ -463,6 +466,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("current_pool", 2, 1000),
     ("current_reach", 0, 10),
     ("current_margin", 0, 1),
+    ("current_pair_threshold", -20, 20),
     ("current_threshold", -20, 20),
     ("current_link_depth", 1, 1000),
     ("current_link_threshold", -20, 20),

@@ -6,7 +6,7 @@ Each memory is in a frame that its own text can't break out of. All of them are 
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from itertools import groupby
@@ -291,18 +291,31 @@ def write_prompt(
     room = max_tokens - style.length(style.write([], card))
     chosen: dict[tuple[int, Side], _Quote] = {}
     headings: set[str] = set()
+    by_chunk = {it.chunk.chunk_id: it for it in reversed(passages) if it.side == "user"}
     for passage in passages:
         if passage.chance < least_chance:
             break
-        quote = _Quote(passage, passage.short.text, passage.short.cut)
-        heading = style.heading(passage)
-        cost = style.cost(quote) + (heading not in headings) * (style.count(heading) + 1)
-        if passage.side == "assistant" and (passage.chunk.chunk_id, "user") not in chosen:
-            cost += style.count(_opening_of(passage.chunk))
-        if cost <= room:
-            chosen[passage.key] = quote
-            headings.add(heading)
-            room -= cost
+        # Two statements about one fact come together: the newer first, then the older one, which
+        # is never alone.
+        newer, older = (
+            by_chunk.get(passage.source.newer or 0),
+            by_chunk.get(passage.source.older or 0),
+        )
+        together = [it for it in (newer, passage) if it is not None and it.key not in chosen]
+        for group in (together, [older] if older and older.key not in chosen else []):
+            costs = 0
+            titles: dict[str, None] = {}
+            for it in group:
+                costs += style.cost(_Quote(it, it.short.text, it.short.cut))
+                if it.side == "assistant" and (it.chunk.chunk_id, "user") not in chosen:
+                    costs += style.count(_opening_of(it.chunk))
+                titles[style.heading(it)] = None
+            costs += sum(style.count(it) + 1 for it in titles if it not in headings)
+            if costs > room:
+                break
+            chosen |= {it.key: _Quote(it, it.short.text, it.short.cut) for it in group}
+            headings |= titles.keys()
+            room -= costs
     if not chosen and passages and passages[0].chance >= least_chance:
         # Not one fits: show as much of the best as there is room for.
         length = (room - style.count(style.heading(passages[0])) - 12) * CHARACTERS_PER_TOKEN
@@ -397,6 +410,13 @@ def _time_key(quote: _Quote) -> tuple[datetime, str, str, int, int, bool]:
     return at, chunk.user_id, chunk.session_id, chunk.ordinal, chunk.part, is_answer
 
 
+def _until(passage: Passage, present: Container[int] | None) -> datetime | None:
+    """Return until when a memory held; None if what replaced it is not shown."""
+    source = passage.source
+    is_present = present is None or (source.newer is not None and source.newer in present)
+    return source.until if is_present else None
+
+
 def _opening_of(chunk: Chunk) -> str:
     """Return the line of the user's that an answer without its question begins with."""
     return fit_text(" ".join(chunk.user_text.split()), QUESTION_LENGTH, ()).text
@@ -450,18 +470,23 @@ class _Style:
         labels = [_with_age(day, age), *others] if day else others
         return _keep_tags(", ".join(labels))
 
-    def label(self, passage: Passage) -> str:
-        """Return the label before a quote: the memory's id, and until when it held."""
-        day, age = self.until(passage)
+    def label(self, passage: Passage, present: Container[int] | None = None) -> str:
+        """Return the label before a quote: the memory's id, and until when it held, if what
+        replaced it is `present`, too.
+        """
+        day, age = self.until(passage, present)
         replaced = f", until {_with_age(day, age)}" if day else ""
         return f"[{passage.chunk.chunk_id}{replaced}]"
 
-    def until(self, passage: Passage) -> tuple[str, str]:
-        """Return the day on which a newer memory replaced this one, and its age; "" for neither."""
-        source = passage.source
-        if source.until is None:
+    def until(self, passage: Passage, present: Container[int] | None = None) -> tuple[str, str]:
+        """Return the day on which a newer memory that is `present` replaced this one, and its age.
+
+        Both are "" if none did.
+        """
+        until = _until(passage, present)
+        if until is None:
             return "", ""
-        return self.describe_day(source.until, zone_known=source.until_zone_known)
+        return self.describe_day(until, zone_known=passage.source.until_zone_known)
 
     def cost(self, quote: _Quote) -> int:
         """Return the tokens that a quote adds, without its heading."""
@@ -484,16 +509,19 @@ class _Style:
     def write(self, quotes: Sequence[_Quote], card: Sequence[CardLine]) -> list[str]:
         """Return the text, or the texts of all messages, in the order of time."""
         ordered = sorted(quotes, key=_time_key)
+        present = {quote.passage.chunk.chunk_id for quote in quotes}
         if self.layout == "markdown":
-            return [frame("\n".join([self.introduction, *self._lines(ordered, card)]))]
+            return [frame("\n".join([self.introduction, *self._lines(ordered, card, present)]))]
         elements = [_card_element(card)] if card else []
         for _, members in groupby(ordered, lambda it: it.passage.chunk.chunk_id):
-            elements.append(self._element(list(members)))
+            elements.append(self._element(list(members), present))
         if self.layout == "messages":
             return [frame(text) for text in (self.introduction, *elements)]
         return [frame("\n".join([self.introduction, *elements]))]
 
-    def _lines(self, ordered: Sequence[_Quote], card: Sequence[CardLine]) -> Iterator[str]:
+    def _lines(
+        self, ordered: Sequence[_Quote], card: Sequence[CardLine], present: Container[int]
+    ) -> Iterator[str]:
         if card:
             yield f"{CARD_HEADING}:"
             for line in card:
@@ -502,10 +530,10 @@ class _Style:
             if title := heading or (MEMORIES_HEADING if card else ""):
                 yield f"{title}:"
             for _, quotes in groupby(members, lambda it: it.passage.chunk.chunk_id):
-                yield from self._quote_memory(list(quotes))
+                yield from self._quote_memory(list(quotes), present)
 
-    def _quote_memory(self, quotes: Sequence[_Quote]) -> Iterator[str]:
-        label = f"{self.label(quotes[0].passage)} "
+    def _quote_memory(self, quotes: Sequence[_Quote], present: Container[int]) -> Iterator[str]:
+        label = f"{self.label(quotes[0].passage, present)} "
         for speaker, text in self._sides(quotes):
             yield quote_lines(f"{label}{speaker}".rstrip(), text, after=": " if speaker else " ")
             label = ""
@@ -518,10 +546,10 @@ class _Style:
         sides = [(first.chunk.user_speaker or "user", opening)] if opening else []
         return [*sides, *((it.passage.speaker, it.text) for it in quotes)]
 
-    def _element(self, quotes: Sequence[_Quote]) -> str:
+    def _element(self, quotes: Sequence[_Quote], present: Container[int]) -> str:
         passage = quotes[0].passage
         facts = {"id": str(passage.chunk.chunk_id), **self.facts(passage)}
-        facts["until"], facts["until_age"] = self.until(passage)
+        facts["until"], facts["until_age"] = self.until(passage, present)
         attributes = "".join(
             f' {name}="{_escape(value)}"' for name, value in facts.items() if value
         )

@@ -142,21 +142,27 @@ def _make_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
         parts=row.parts,
         superseded_by=find_supersession(search, item.row, older=False),
         supersedes=find_supersession(search, item.row, older=True),
+        newer_statement=find_supersession(search, item.row, older=False, plain=False),
+        earlier_statement=find_supersession(search, item.row, older=True, plain=False),
     )
 
 
-def find_supersession(search: Search, row: int, *, older: bool) -> Supersession | None:
+def find_supersession(
+    search: Search, row: int, *, older: bool, plain: bool = True
+) -> Supersession | None:
     """Return what superseded a candidate, or the `older` one that it supersedes; None if unknown.
 
     Args:
         search: The search.
         row: Row of the candidate.
         older: Whether to look for the one before.
+        plain: Whether only what is plain enough to be said counts, or all that is worth reading.
     """
     current, candidates = search.ranking.terms.current, search.candidates
     if current is None:
         return None
-    link = (current.by_newer if older else current.by_older).get(row)
+    links = current.by_older if plain else current.pairs
+    link = next((it for it in links.values() if (it.newer if older else it.older) == row), None)
     if link is None:
         return None
     other = link.older if older else link.newer

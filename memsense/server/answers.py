@@ -39,6 +39,7 @@ from memsense.types import (
     Chunk,
     DayCount,
     Event,
+    PossibleChange,
     ScopeStatistics,
     SessionSummary,
     SupersededFact,
@@ -288,8 +289,12 @@ class KeptVersion(answer_of(Version, content=Field(description="Its fields by na
     """A memory's content before a change."""
 
 
-class ChangedFact(answer_of(SupersededFact, reason=Field(examples=["moved to"]))):
+class ChangedFact(answer_of(SupersededFact, reason=Field(examples=["she has moved"]))):
     """A fact that changed: which memory replaced what which other one says."""
+
+
+class FoundChange(answer_of(PossibleChange)):
+    """Two memories that may tell a fact and its change."""
 
 
 class HistoryEntry(answer_of(Event, kind=Field(examples=["added"]))):

@@ -91,6 +91,7 @@ CURSORS: Mapping[str, str] = {
     "list": "newest",
     "sessions": "sessions",
     "users": "users",
+    "changes": "changes",
     "traces.list": "traces",
 }
 """Kind of the cursors of each list, by the verb."""

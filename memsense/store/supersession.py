@@ -1,4 +1,4 @@
-"""Links between exchanges: a newer one supersedes what an older one says."""
+"""Pairs of exchanges that may tell a fact and its change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -10,10 +10,10 @@ from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all
 from memsense.db.session import uses_lookups
-from memsense.draft.supersession import PLAIN, THRESHOLD, Comparison, compare, rate
+from memsense.draft.supersession import LEAST_LOGIT, UNASKED, Comparison, compare_messages, rate
 from memsense.store.conditions import SCOPES, is_shown, join_expiry
 from memsense.store.scopes import Namespace, Scope
-from memsense.types import SupersededFact
+from memsense.types import ChangeState, PossibleChange, SupersededFact
 
 FILE = "supersessions.sql"
 
@@ -34,11 +34,11 @@ _STEP: Final = 500
 
 
 class Link(NamedTuple):
-    """A link to an exchange that a newer one supersedes, by words of change of the newer one."""
+    """A link to an exchange that a newer one may supersede, with its proof and evidence."""
 
     strength: float
     older: int
-    reason: str
+    comparison: Comparison
 
 
 class Pair(NamedTuple):
@@ -68,7 +68,7 @@ def find_pairs(
         other_exchange=fill("exchange", FILE, chunk_id="other_id"),
     )
     for (
-        one, other, shared, cosine, text, other_text, at, other_at,
+        one, other, cosine, text, other_text, at, other_at,
         is_one_session, is_first, is_one_exchange,
     ) in fetch_all(connection, as_sql(statement), values):  # fmt: skip
         # The parts of a long exchange don't supersede each other; without an order, nothing does.
@@ -79,29 +79,32 @@ def find_pairs(
         is_older = at < other_at or (at == other_at and is_first)
         ids = (one, other) if is_older else (other, one)
         texts = (text, other_text) if is_older else (other_text, text)
-        yield Pair(*ids, compare(*texts, cosine=cosine, shared=shared), stored=one)
+        yield Pair(*ids, compare_messages(*texts, cosine=cosine), stored=one)
 
 
 def link_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Store what these exchanges supersede, and what supersedes them; the scope must be locked.
 
-    An exchange supersedes one other at most. The links are those of exchanges that are stored one
-    by one, in the order of their ids.
+    An exchange has one link of its own at most. The links are those of exchanges that are stored
+    one by one, in the order of their ids.
     """
     if scope.models and chunk_ids:
         links = _find_links(connection, scope, chunk_ids, in_order=True)
         _store_links(connection, scope, links)
 
 
-def link_memory(connection: Connection, scope: Scope) -> int:
+def link_memory(connection: Connection, scope: Scope, *, again: bool = False) -> int:
     """Store what exchanges supersede that have no link yet; return the number of new links.
 
-    The scope must be locked.
+    The scope must be locked. If `again`, links without a decision are made anew.
     """
     if not scope.models:
         return 0
     exchanges = fetch_all(connection, "list_linkable", scope.key, FILE)
     chunk_ids = [chunk_id for chunk_id, _ in exchanges]
+    if again:
+        unlink_statements(connection, scope, chunk_ids)
+        exchanges = fetch_all(connection, "list_linkable", scope.key, FILE)
     linked = {chunk_id for chunk_id, is_linked in exchanges if is_linked}
     links = _find_links(connection, scope, chunk_ids)
     new = {newer: link for newer, link in links.items() if newer not in linked}
@@ -121,48 +124,97 @@ def _find_links(
         for pair in find_pairs(
             connection, scope, chunk_ids[start : start + _STEP], in_order=in_order
         ):
-            strength, reason = rate(pair.comparison.evidence), pair.comparison.reason
+            strength = rate(pair.comparison.evidence, UNASKED)
             is_late = in_order and brought_by.get(pair.newer, pair.stored) != pair.stored
-            if reason and strength > THRESHOLD and not is_late:
-                match = Link(strength, pair.older, reason)
+            if strength > LEAST_LOGIT and not is_late:
+                match = Link(strength, pair.older, pair.comparison)
                 best[pair.newer] = max(best.get(pair.newer, match), match)
                 brought_by[pair.newer] = pair.stored
     return best
 
 
 def _store_links(connection: Connection, scope: Scope, links: Mapping[int, Link]) -> int:
-    """Store links by their newer exchanges with their events; return how many are new."""
+    """Store links by their newer exchanges; return how many are new."""
     if not links:
         return 0
     values = {
         **scope.key,
         "chunk_ids": list(links),
         "older_ids": [link.older for link in links.values()],
-        "reasons": [link.reason for link in links.values()],
+        "reasons": [link.comparison.proof for link in links.values()],
         "strengths": [link.strength for link in links.values()],
+        "evidence": [
+            Jsonb(
+                {name: value for name, value in link.comparison.evidence._asdict().items() if value}
+            )
+            for link in links.values()
+        ],
     }
-    new = fetch_all(connection, "insert_supersessions", values, FILE)
-    _record(connection, scope, "superseded", new)
-    return len(new)
+    return len(fetch_all(connection, "insert_supersessions", values, FILE))
 
 
 def unlink_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
-    """Delete the links of exchanges that change or leave; what they superseded is current again."""
-    values = {**scope.key, "chunk_ids": list(chunk_ids)}
-    deleted = fetch_all(connection, "delete_supersessions", values, FILE)
-    standing = [link for link in deleted if link[0] not in chunk_ids]
-    _record(connection, scope, "reinstated", standing)
+    """Delete the links of exchanges that change or leave, except those that were decided."""
+    execute(connection, "delete_found", {**scope.key, "chunk_ids": list(chunk_ids)}, FILE)
 
 
-def _record(
-    connection: Connection, scope: Scope, kind: str, links: Sequence[tuple[int, int, str, float]]
+def decide_pair(
+    connection: Connection,
+    scope: Scope,
+    older_id: int,
+    newer_id: int,
+    *,
+    state: ChangeState,
+    reason: str | None,
 ) -> None:
-    """Append an event to the history of each older exchange whose link is plain enough."""
-    for older_id, chunk_id, reason, strength in links:
-        if strength > PLAIN:
-            detail = {"by": chunk_id, "reason": reason}
-            values = {"chunk_ids": [older_id], "kind": kind, "detail": Jsonb(detail)}
-            execute(connection, "insert_events", {**scope.key, **values, "actor": current_actor()})
+    """Store a decision about two exchanges, with an event in the history of both."""
+    actor = current_actor()
+    values = {
+        **scope.key,
+        "older_id": older_id,
+        "newer_id": newer_id,
+        "state": state,
+        "reason": reason,
+        "actor": actor,
+    }
+    execute(connection, "decide_pair", values, FILE)
+    detail = {"older": older_id, "newer": newer_id, "decision": state, "reason": reason}
+    event = {
+        "chunk_ids": [older_id, newer_id],
+        "kind": "change decided",
+        "detail": Jsonb({name: value for name, value in detail.items() if value is not None}),
+        "actor": actor,
+    }
+    execute(connection, "insert_events", {**scope.key, **event})
+
+
+def list_changes(
+    connection: Connection,
+    namespace: Namespace,
+    user_id: str | None,
+    state: ChangeState | None,
+    *,
+    behind: tuple[int, int] | None,
+    limit: int,
+) -> list[PossibleChange]:
+    """Return a page of pairs, the newest first, those behind a newer and an older exchange."""
+    statement = fill(
+        "list_changes",
+        FILE,
+        steps=join_expiry(SCOPES),
+        is_newer_shown=is_shown("l.chunk_id"),
+        is_older_shown=is_shown("l.older_id"),
+    )
+    before_newer, before_older = behind or (None, None)
+    values = {
+        **namespace.key,
+        "user_id": user_id,
+        "state": state,
+        "before_newer": before_newer,
+        "before_older": before_older,
+        "limit": limit,
+    }
+    return fetch_all(connection, as_sql(statement), values, of=PossibleChange)
 
 
 def list_supersessions(
@@ -171,10 +223,7 @@ def list_supersessions(
     chunk_ids: Sequence[int],
     user_id: str | None = None,
 ) -> list[SupersededFact]:
-    """Return the plain links in which these exchanges stand, on either side.
-
-    Links of weaker evidence only help to rank; no user sees them.
-    """
+    """Return the confirmed links in which these exchanges stand, on either side."""
     statement = fill(
         "list_supersessions",
         FILE,
@@ -182,10 +231,5 @@ def list_supersessions(
         is_newer_shown=is_shown("l.chunk_id"),
         is_older_shown=is_shown("l.older_id"),
     )
-    values = {
-        **namespace.key,
-        "user_id": user_id,
-        "chunk_ids": list(chunk_ids),
-        "least_strength": PLAIN,
-    }
+    values = {**namespace.key, "user_id": user_id, "chunk_ids": list(chunk_ids)}
     return fetch_all(connection, as_sql(statement), values, of=SupersededFact)

@@ -449,3 +449,27 @@ def test_stored_chunks_are_about_no_project_until_somebody_says_so(
     assert execute(empty_database_url, text.format("project")) == [(source, "Tea.", None)]
     downgrade(empty_database_url, "0026")
     assert execute(empty_database_url, text.format("status")) == [(source, "Tea.", "active")]
+
+
+def test_stored_changes_are_found_ones_and_rejected_ones_leave_with_a_downgrade(
+    empty_database_url: str,
+) -> None:
+    upgrade(empty_database_url, "0041")
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.tenants (name) VALUES ('acme');"
+        " INSERT INTO memsense.namespaces (tenant_id, name, language) VALUES (1, 'n', 'english');"
+        " INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id) VALUES (1, 1, 'ada');"
+        " INSERT INTO memsense.chunks (tenant_id, scope_id, session_id, granularity, ordinal,"
+        "     last_ordinal, user_text, content_hash, dedup_window)"
+        " SELECT 1, 1, 's', 'turn', n, n, 'Tea.', n::text, n FROM generate_series(1, 3) AS n;"
+        " INSERT INTO memsense.supersessions (tenant_id, scope_id, chunk_id, older_id, reason,"
+        "     strength)"
+        " SELECT 1, 1, max(chunk_id), min(chunk_id), 'now', 1 FROM memsense.chunks",
+    )
+    upgrade(empty_database_url)
+    states = "SELECT state, reason, decided_by FROM memsense.supersessions"
+    assert execute(empty_database_url, states) == [("found", "now", None)]
+    execute(empty_database_url, "UPDATE memsense.supersessions SET state = 'rejected'")
+    downgrade(empty_database_url, "0041")
+    assert execute(empty_database_url, "SELECT reason FROM memsense.supersessions") == []

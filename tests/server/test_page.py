@@ -761,10 +761,15 @@ def test_a_changed_fact_is_marked_wherever_its_memories_are_listed(served: Serve
             (2026, "I sold the red Volvo, now I drive a Skoda to the office."),
         )
     )  # fmt: skip
-    facts = client.get("/v1/memories/superseded-facts", params={"chunk_ids": [old, new]}).json()
-    assert [(it["older_id"], it["newer_id"], it["reason"]) for it in facts["facts"]] == [
-        (old, new, "sold")
-    ]
+    asked = {"chunk_ids": [old, new]}
+    assert client.get("/v1/memories/superseded-facts", params=asked).json()["facts"] == []
+    answer = client.get("/v1/changes", params={"user_id": "ada"})
+    assert answer.status_code == 200, answer.text
+    (change,) = answer.json()["changes"]
+    assert (change["older_id"], change["newer_id"], change["state"]) == (old, new, "found")
+    client.put(f"/v1/changes/{old}/{new}", json={"decision": "confirmed"})
+    facts = client.get("/v1/memories/superseded-facts", params=asked).json()
+    assert [(it["older_id"], it["newer_id"]) for it in facts["facts"]] == [(old, new)]
     trace_id = record(browser, q="volvo", user="ada", profile="lexical")
     pages = {
         "/ui/memories?q=volvo": {old, new},
@@ -781,5 +786,10 @@ def test_a_changed_fact_is_marked_wherever_its_memories_are_listed(served: Serve
         if new in shown:
             expected.add((str(old), "supersedes"))
         assert links == expected, path
-    client.delete(f"/v1/memories/{new}")
+    token = re.search(r'name="token" value="([^"]+)"', browser.get(f"/ui/memories/{old}").text)
+    assert token is not None
+    form = {"token": token[1], "older": str(old), "newer": str(new)}
+    browser.post(f"/ui/memories/{old}/not-a-change", data=form)
     assert "superseded by" not in browser.get(f"/ui/memories/{old}").text
+    (change,) = client.get("/v1/changes", params={"state": "rejected"}).json()["changes"]
+    assert (change["older_id"], change["newer_id"]) == (old, new)

@@ -64,6 +64,8 @@ ROUTES: dict[str, Decision] = {
     "GET /v1/memories/recent": "own",
     "GET /v1/memories/get-many": "own",
     "GET /v1/memories/superseded-facts": "own",
+    "GET /v1/changes": "own",
+    "PUT /v1/changes/{older}/{newer}": "own",
     "GET /v1/stats": "own",
     "GET /v1/growth": "whole",
     "POST /v1/erasures": "whole",
@@ -151,6 +153,7 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/memories/{chunk_id}": "own",
     "GET /ui/memories/{chunk_id}/text": "own",
     "POST /ui/memories/{chunk_id}/edit": "own",
+    "POST /ui/memories/{chunk_id}/not-a-change": "own",
     "POST /ui/memories/bulk/{action}": "own",
     "GET /ui/add": "own",
     "POST /ui/add": "own",
@@ -191,6 +194,7 @@ NAMES_NOTHING = {
     "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
+    "state", "decision", "again",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout", "exchange_gap", "set_name", "right", "before", "after",
@@ -204,6 +208,7 @@ class Stored:
 
     user_id: str
     chunk_id: int
+    later_id: int
     trace_id: str
     job_id: int
     cursor: dict[str, str]
@@ -216,6 +221,9 @@ class Stored:
             "chunk_id": self.chunk_id,
             "chunk_ids": [self.chunk_id],
             "chunk": self.chunk_id,
+            "older": self.chunk_id,
+            "newer": self.later_id,
+            "decision": "set",
             "why": str(self.chunk_id),
             "trace_id": self.trace_id,
             "transfer_id": self.transfer_id,
@@ -256,13 +264,15 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     place: dict[str, Any] = {"user_id": user_id, "session_id": f"{user_id}-session"}
     [chunk] = memory.add(said, **place, tags=[f"{user_id}-tag"], agent_id=f"{user_id}-agent")
     again = [{"role": "user", "content": f"Green tea again with Maria Silva, said {words[1]}."}]
-    memory.add(again, user_id=user_id, session_id=f"{user_id}-later")
+    [later_chunk] = memory.add(again, user_id=user_id, session_id=f"{user_id}-later")
     memory.projects.create(f"{user_id}-project", [f"{user_id}-session"])
     trace = memory.search("green tea", user_id=user_id, trace=True)
     memory.search("tea", user_id=user_id, trace=True)
     memory.traces.flush()
     later = [{"role": "user", "content": "Later, green tea."}]
-    memory.add(later, user_id=user_id, session_id=f"{user_id}-later", embed="later")
+    [last] = memory.add(later, user_id=user_id, session_id=f"{user_id}-later", embed="later")
+    for newer in (later_chunk, last):
+        memory.decide_change(chunk.chunk_id, newer.chunk_id, "set")
     memory.feedback(chunk.chunk_id, helpful=True)
     job_ids = [job.job_id for job in memory.jobs.list()]
     sessions = memory.sessions(user_id=user_id, limit=1).next_cursor
@@ -273,12 +283,14 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
         "/v1/sessions": sessions,
         "/ui/memories": sessions,
         "/v1/traces": traces,
+        "/v1/changes": memory.changes(user_id=user_id, limit=1).next_cursor,
         "/ui/traces": traces,
     }
     assert all(cursors.values())
     return Stored(
         user_id=user_id,
         chunk_id=chunk.chunk_id,
+        later_id=later_chunk.chunk_id,
         trace_id=str(trace.trace_id),
         job_id=max(job_ids),
         cursor={name: cursor or "" for name, cursor in cursors.items()},
@@ -398,6 +410,7 @@ FORMS = {
     "/ui/memories/{chunk_id}/{action}": {"reason", "note"},
     "/ui/memories/erase": {"user", "session", "confirmed"},
     "/ui/memories/bulk/{action}": {"chunk", "tag", "reason", "back"},
+    "/ui/memories/{chunk_id}/not-a-change": {"older", "newer"},
     "/ui/memories/{chunk_id}/edit": {"user_text", "assistant_text", "tags", "reason"},
     "/ui/record": {"q", "user", "session", "since", "until", "tag", "hits", "profile"},
     "/ui/add": {"user", "session", "user_text", "assistant_text", "tags", "at", "key"},
@@ -444,6 +457,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
         "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
         "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE,
+        "older": ada.chunk_id, "newer": ada.later_id, "decision": "set",
     }  # fmt: skip
     if route.path == "/ui/memories/bulk/{action}":
         values["action"] = "tag"
@@ -457,6 +471,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "POST /v1/traces": {"query"},
         "GET /v1/memories/get-many": {"chunk_ids"},
         "GET /v1/memories/superseded-facts": {"chunk_ids"},
+        "PUT /v1/changes/{older}/{newer}": {"decision"},
         "GET /v1/questions/labels": {"question"},
         "POST /v1/questions/label": {"question", "chunk_id", "right"},
         "POST /v1/questions/unlabel": {"question", "chunk_id"},
@@ -476,6 +491,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "POST /ui/add": {"session", "user_text"},
         "POST /ui/memories/bulk/{action}": {"chunk", "tag"},
         "POST /ui/memories/{chunk_id}/edit": {"tags"},
+        "POST /ui/memories/{chunk_id}/not-a-change": {"older", "newer"},
         "GET /ui/traces/compare": {"one", "other"},
         "POST /ui/memories/erase": {"user", "session", "confirmed"},
     }.get(f"{method} {route.path}", set())

@@ -46,11 +46,10 @@ SHOWN = (
         "superseded_facts",
         "Which facts have changed?",
         "SELECT older_id, newer_id, left(older_text, 40) AS older_text,\n"
-        "       left(newer_text, 40) AS newer_text, reason,\n"
-        "       round(strength::numeric, 1) AS strength\n"
+        "       left(newer_text, 40) AS newer_text, state, reason\n"
         "FROM memsense.superseded_facts\n"
         "WHERE user_id = 'cleo'\n"
-        "ORDER BY superseded_facts.strength DESC;",
+        "ORDER BY older_id;",
     ),
     Shown(
         "recall_candidates",
@@ -231,6 +230,8 @@ def fill(memory: MemSense) -> None:
             memory.add(messages, user_id=user_id, session_id=session_id, mode="hybrid")
         with acting_as("cli:ada"):
             memory.indexes.make_sessions()
+    newer, older = memory.recent(user_id="cleo")
+    memory.decide_change(older.chunk_id, newer.chunk_id, "set", reason="she has sold it")
     asked: dict[str, Any] = {"granularity": "session", "top_k": 2, "asked_at": start}
     for question, profile in (("Where did Ada move?", EXAMPLE), ("the dog", WORDS)):
         memory.search(question, user_id="ada", profile=profile, trace=True, **asked)

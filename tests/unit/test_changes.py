@@ -2,6 +2,7 @@
 
 import pytest
 
+from memsense.draft.supersession import COUNTER_SIGNS, compare
 from memsense.search.question import analyse_question
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.tense import find_end, find_tense
@@ -9,35 +10,59 @@ from memsense.text.changes import read_statement
 
 
 @pytest.mark.parametrize(
-    ("text", "change"),
+    ("text", "end"),
     [
         ("I no longer work there.", "no longer"),
         ("We've switched from MySQL to PostgreSQL.", "switched"),
         ("They have brought the report forward to April.", "brought the report forward"),
-        ("They brought it all the way from the far south forward.", ""),
+        ("They brought it all the way out of the far south forward.", ""),
         ("I have a dog called Bolt.", ""),
         ("My brother works in a vineyard now.", ""),
     ],
 )
-def test_words_of_change_are_found_as_they_stand(text: str, change: str) -> None:
-    assert read_statement(text).change == change
+def test_words_that_end_something_are_found_as_they_stand(text: str, end: str) -> None:
+    assert read_statement(text).kinds.get("end", "") == end
 
 
-def test_a_statement_has_words_numbers_and_owners() -> None:
+def test_a_statement_has_words_values_and_owners() -> None:
     statement = read_statement("My mother's birthday is on 19 October, I need ideas as well.")
-    assert statement.words == {"mother'", "birthday", "19", "october", "need", "idea", "well"}
-    assert statement.numbers == {"19"}
-    assert ("mother", "birthday") in statement.owned
-    assert statement.is_addition
-    assert not statement.change
-    assert not statement.is_story
-    assert not statement.is_question
+    assert statement.words == {"mother", "birthday", "19", "october", "need", "idea", "well"}
+    assert statement.values == {("19", "number"), ("october", "month")}
+    assert statement.kinds["owner"] == "mother's"
+    assert statement.kinds["addition"] == "as well"
 
 
 def test_a_story_from_before_and_a_question_are_no_news() -> None:
-    assert read_statement("When I lived in Oslo, the fjord froze over.").is_story
+    assert "story" in read_statement("When I lived in Oslo, the fjord froze over.").kinds
     assert read_statement("Should I move to Oslo?").is_question
     assert not read_statement("Should I move? I have decided, I will.").is_question
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question", "proof", "signs"),
+    [
+        ("We lint with ruff.", "We dropped ruff.", "How do we lint?", "ended: “dropped” ruff", ""),
+        (
+            "The limit is at 300.", "The limit is at 400 now.", "What is the limit?",
+            "again: 300 -> 400", "",
+        ),
+        ("I live in Bern.", "Is Basel nicer to live in?", "Where do I live?", "", "asks"),
+        ("I live in Bern.", "I still live in Bern.", "Where do I live?", "", "unchanged"),
+        ("I live in Bern.", "I might live in Basel.", "Where do I live?", "", "plan"),
+        ("I live in Bern.", "Just for today I live in Basel.", "Where do I live?", "", "exception"),
+        ("I have a cat.", "I also have a dog.", "Which pets do I have?", "", "addition"),
+        ("I live in Bern.", "My sister lives in Basel.", "Where do I live?", "", "owner"),
+        ("The web port is 80.", "The mail port is 25.", "What is the web port?", "", "foreign"),
+    ],
+)  # fmt: skip
+def test_a_change_is_proven_by_its_words_and_ruled_out_by_counter_signs(
+    older: str, newer: str, question: str, proof: str, signs: str
+) -> None:
+    statements = map(read_statement, (older, newer, question))
+    comparison = compare(*statements, cosine=0.8)
+    found = [sign for sign in COUNTER_SIGNS if getattr(comparison.evidence, sign)]
+    assert (comparison.proof, found) == (proof, [signs] if signs else [])
+    assert comparison.is_proven == bool(proof)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from memsense.draft import supersession
 from memsense.search import passages, silence
 from memsense.search.profiles import BALANCED, ROUTES
 from memsense.search.question import DEFAULT_SCORES
-from memsense.search.rank import current
 
 PAGE = (Path(__file__).parents[2] / "docs/how/retrieval.md").read_text(encoding="utf-8")
 DEFAULT = re.compile(r'`(\w+)`\s=\s(true|false|"\w+"|-?\d+(?:\.\d+)?)')
@@ -51,15 +50,17 @@ def test_the_weights_of_routes_are_those_of_the_default_profile() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "weights"),
+    ("heading", "column", "weights"),
     [
-        ("Current", current.WEIGHTS),
-        ("Stored supersessions", supersession.WEIGHTS),
-        ("Context", passages.WEIGHTS),
+        ("Current", -2, supersession.WEIGHTS),
+        ("Current", -1, supersession.UNASKED),
+        ("Context", -1, passages.WEIGHTS),
     ],
 )
-def test_a_regression_is_on_the_page_with_its_weights(heading: str, weights: Any) -> None:
-    assert weights_of(heading) == weights._asdict()
+def test_a_regression_is_on_the_page_with_its_weights(
+    heading: str, column: int, weights: Any
+) -> None:
+    assert weights_of(heading, column) == weights._asdict()
 
 
 def test_the_decision_to_be_silent_is_on_the_page_with_all_sets_of_weights() -> None:

@@ -2,6 +2,7 @@
 
 import html
 import json
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -349,6 +350,36 @@ def test_a_memory_that_was_replaced_says_until_when_it_held() -> None:
         replaced = replace(old, superseded_by=replace(late, zone_known=zone_known))
         in_tokyo = replace(asked("What tea?", zone="Asia/Tokyo"), hits=[replaced])
         assert f"until {day}" in in_tokyo.to_prompt()
+
+
+def test_a_memory_is_never_called_over_without_what_replaced_it() -> None:
+    """500 prompts of random memories, of which random ones replace others."""
+    rng = random.Random(0)
+    marked = 0
+    for _ in range(500):
+        ids = list(range(1, rng.randint(3, 12)))
+        hits = [hit(chunk(it, "tea " * rng.randint(1, 150), "milk")) for it in ids]
+        newer = {it: rng.choice(ids[place + 1 :]) for place, it in enumerate(ids[:-1])}
+        hits = [
+            replace(it, superseded_by=Supersession(chunk_id=newer[it.chunk_id], at=MAY))
+            if it.chunk_id in newer and rng.random() < 0.6
+            else it
+            for it in rng.sample(hits, rng.randint(1, len(hits)))
+        ]
+        told = SearchResult(hits=hits).to_prompt(max_tokens=rng.randint(30, 400))
+        for older in map(int, re.findall(r"> \[(\d+), until ", told)):
+            marked += 1
+            assert newer[older] in told.chunk_ids
+    assert marked > 100
+
+
+def test_two_statements_about_one_fact_come_together() -> None:
+    pair = Supersession(chunk_id=2, at=MAY)
+    old = replace(hit(chunk(1)), newer_statement=pair)
+    others = [hit(chunk(it, "tea " * 40)) for it in range(3, 9)]
+    told = SearchResult(hits=[old, *others, hit(chunk(2))]).to_prompt(max_tokens=120)
+    assert {1, 2} <= set(told.chunk_ids)
+    assert "until" not in told
 
 
 def test_if_no_hit_fits_the_prompt_is_empty() -> None:

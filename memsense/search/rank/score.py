@@ -612,22 +612,26 @@ class Comparison:
             assistant=None if np.isnan(assistant) else assistant,
         )
 
+    def measure_loss(self, one: int, other: int) -> float:
+        """Return how much of the question a candidate meets better than another one, 0 to 1."""
+        lost = np.maximum(self.nearest[one] - self.nearest[other], 0).astype(np.float64)
+        return float(lost @ self.shares)
+
     @property
     def have_text(self) -> NDArray[np.bool_]:
         """Return whether the user says anything in each candidate, (m,)."""
         return self.tokens.user_counts > 0
 
-    def read(self, places: Sequence[int]) -> list[tuple[str, str]]:
-        """Return what the user's side of candidates says, in the vocabulary's spelling.
-
-        The second text of each is the clause nearest to the question, and its neighbours.
+    def read(self, places: Sequence[int]) -> list[str]:
+        """Return the clause of the user nearest to the question, and its neighbours, as spelled in
+        the vocabulary, for each candidate.
 
         Args:
             places: Indexes among the candidates that have tokens; the user says something in each.
         """
         tokens, vocabulary = self.tokens, self.question.vocabulary
         are_ends, are_numbers = vocabulary.mask(CLAUSE_ENDS), vocabulary.are_numbers
-        texts: list[tuple[str, str]] = []
+        texts: list[str] = []
         for place in places:
             first = tokens.starts.item(place)
             last = first + tokens.user_counts.item(place)
@@ -642,10 +646,9 @@ class Comparison:
                     starts.append(index + 1)
             nearest = np.maximum.reduceat(self._near[first:last], starts, axis=0)
             best = int((nearest.astype(np.float64) @ self.shares).argmax())
-            words = vocabulary.spell(pieces.tolist())
             end = [*starts, len(pieces)][min(best + 2, len(starts))]
-            near = words[starts[max(best - 1, 0)] : end]
-            texts.append((_join_words(words), _join_words(near)))
+            near = pieces[starts[max(best - 1, 0)] : end]
+            texts.append(_join_words(vocabulary.spell(near.tolist())))
         return texts
 
     def by_speaker(self, sides: NDArray[np.int64]) -> tuple[Values, Values]:

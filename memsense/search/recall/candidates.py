@@ -53,12 +53,13 @@ NO_WORDING_MATCH = WordingMatch()
 
 
 class Link(NamedTuple):
-    """A stored supersession: the ids of two chunks, its logit, and the newer one's words."""
+    """A stored pair: the ids of two chunks, its logit, its proof, and what was decided of it."""
 
     older_id: int
     newer_id: int
     strength: float
     reason: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -284,6 +284,15 @@ def _join_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+@router.post("/{chunk_id}/not-a-change")
+async def reject_change(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
+    """Reject a change that a memory is part of, and show the memory again."""
+    form = await read_form(visitor, "write")
+    older, newer = (int(form[side]) if form[side].isdecimal() else 0 for side in ("older", "newer"))
+    await visitor.caller.memory.decide_change(older, newer, "rejected")
+    return redirect_after_post(f"/ui/memories/{chunk_id}")
+
+
 @router.post("/{chunk_id}/{action}")
 async def change_memory(chunk_id: ChunkId, action: str, visitor: AnyVisitor) -> Response:
     """Run the action of a memory's button, and show the memory again."""

@@ -109,6 +109,21 @@ OPERATIONS = (
         ),
     ),
     Operation(
+        method="GET", path="/changes", verb="changes", scope="read",
+        answer=list_of(
+            answers.FoundChange, "changes", "ChangePage",
+            "A page of pairs of memories, the newest first.", is_page=True,
+        ),
+    ),
+    Operation(
+        method="PUT", path="/changes/{older}/{newer}", verb="decide_change", scope="write",
+        status=204, answer=None, problems=[404, 409],
+        body=BodySpec(
+            "DecisionBody", "Whether the newer memory replaces the older one.",
+            {"decision": "rejected", "reason": "it is the other API"},
+        ),
+    ),
+    Operation(
         method="GET", path="/sessions", verb="sessions", scope="read",
         answer=list_of(
             answers.Session, "sessions", "SessionPage", "A page of sessions, latest first.",

@@ -37,7 +37,7 @@ found AS MATERIALIZED (
     LIMIT %(candidate_limit)s
 )
 superseding AS MATERIALIZED (
-    SELECT l.older_id, l.chunk_id, l.strength, l.reason
+    SELECT l.older_id, l.chunk_id, l.strength, l.reason, l.state
     FROM memsense.supersessions AS l
     WHERE l.tenant_id = %(tenant_id)s
       AND l.scope_id = (SELECT scope_id FROM scope)
@@ -49,7 +49,10 @@ fused AS MATERIALIZED (
     SELECT chunk_id, rrf_score FROM found
     UNION ALL
     (SELECT linked.chunk_id, coalesce(scored.rrf_score, 0)
-     FROM (SELECT older_id AS chunk_id FROM superseding UNION SELECT chunk_id FROM superseding) AS linked
+     FROM (
+         SELECT older_id AS chunk_id FROM superseding WHERE state <> 'rejected'
+         UNION SELECT chunk_id FROM superseding WHERE state <> 'rejected'
+     ) AS linked
      LEFT JOIN scored ON scored.chunk_id = linked.chunk_id
      WHERE linked.chunk_id NOT IN (SELECT chunk_id FROM found)
      ORDER BY scored.rrf_score DESC NULLS LAST, linked.chunk_id)
@@ -82,7 +85,7 @@ state AS (
         'stale', EXISTS (
             SELECT FROM memsense.stale_sessions
             WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope)),
-        'superseding', (SELECT jsonb_agg(jsonb_build_array(older_id, chunk_id, strength, reason) ORDER BY chunk_id, older_id) FROM superseding)
+        'superseding', (SELECT jsonb_agg(jsonb_build_array(older_id, chunk_id, strength, reason, state) ORDER BY chunk_id, older_id) FROM superseding)
     ) AS state
 )
 -- answer: as in tokens.sql
