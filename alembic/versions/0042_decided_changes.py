@@ -21,3 +21,11 @@ def downgrade() -> None:
         "ALTER TABLE memsense.supersessions DROP COLUMN state, DROP COLUMN evidence,"
         " DROP COLUMN decided_by, DROP COLUMN decided_at"
     )
+    comments = {
+        "TABLE memsense.supersessions": "Exchanges whose statement a newer one has replaced. Both"
+        " stay stored; a search ranks them by what its question asks for.",
+        "COLUMN memsense.supersessions.reason": "Words of change of the newer exchange, such as"
+        ' "no longer".',
+    }
+    for place, comment in comments.items():
+        op.execute(f"COMMENT ON {place} IS '{comment}'")

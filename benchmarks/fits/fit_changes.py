@@ -179,7 +179,9 @@ def main() -> None:
                 group["pairs"] += 1
                 logit = rate(comparison.evidence, weights)
                 for name, least in THRESHOLDS.items():
-                    passes = logit > least and (name != "mark" or comparison.is_proven)
+                    may_rise = comparison.is_about_same and not comparison.is_ruled_out
+                    passes = logit > least and (name == "pair" or may_rise)
+                    passes = passes and (name != "mark" or bool(comparison.proof))
                     group[name] += passes
                     # Statements of other pairs may change each other, too: they count as neither.
                     if name == "mark" and weights is WEIGHTS and is_own:

@@ -133,7 +133,7 @@ def evaluate_question(memory: Memory, question: GoldQuestion, profile: Profile) 
             "ndcg@10": ndcg_at(ranked, gold_sessions, 10),
         },
         turn={
-            **{f"recall@{k}": recall_at(messages, gold_messages, k) for k in (5, 10, 20)},
+            **{f"recall@{k}": recall_at(messages, gold_messages, k) for k in (1, 5, 10, 20)},
             **{f"shown@{k}": recall_at(with_neighbours, gold_messages, k) for k in (5, 10, 20)},
         },
         sessions=sessions,

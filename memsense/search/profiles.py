@@ -146,7 +146,8 @@ class Profile:
         current_margin: Distance by which the wanted statement is placed above the other.
         current_pair_threshold: Logit of the chance that one statement replaces the other, above
             which both are shown together; for a question about earlier times, also lifts.
-        current_threshold: The same logit, above which the newer one rises.
+        current_threshold: The same logit, above which the newer one rises, if it is about the same
+            and nothing speaks against it.
         current_link_depth: Number of best candidates above which what superseded them may rise, if
             that was stored.
         current_link_threshold: The same logit, above which a memory is called superseded, if words
@@ -238,7 +239,7 @@ class Profile:
     current_reach: float = 0.9
     current_margin: float = 0.01
     current_pair_threshold: float = -1.0
-    current_threshold: float = 0.9
+    current_threshold: float = -0.25
     current_link_depth: int = 20
     current_link_threshold: float = 1.0
     words_alone_weight: float = 0.0

@@ -69,7 +69,8 @@ _PHRASES_OF = {
         "back home|not to|stick with|sticking with|the usual|no change"
     ),
     "hearsay": (
-        "they say|people say|it says|apparently|generally|most people|people should|people|many|"
+        "they say|people say|people think|it says|apparently|generally|most people|many people|"
+        "some people|people should|many projects|many teams|many users|"
         "supposed|supposedly|recommend|recommends|recommended|article|forum|blog|advert|"
         "according to|you could|you should|you can|experts|guide|podcast|should be|is better|"
         "are better|heard a|heard that|read that|read about|says the|someone"
@@ -79,8 +80,8 @@ _PHRASES_OF = {
         "mother|mother's|mum|mum's|mom|mom's|father|father's|dad|dad's|parents|sister|sister's|"
         "brother|brother's|aunt|uncle|cousin|cousin's|grandma|grandpa|son|daughter|husband|wife|"
         "girlfriend|boyfriend|neighbour|neighbours|neighbour's|neighbors|neighbor|friend|friends|"
-        "friend's|colleague|colleagues|colleague's|flatmate|roommate|client|clients|other|his|"
-        "her|hers|their|theirs|in laws|kids|next door"
+        "friend's|colleague|colleagues|colleague's|flatmate|roommate|client|clients|other|"
+        "in laws|kids|next door"
     ),
     "speaks of home": (
         "live|lives|living|lived|moved|moving|rent|rents|renting|apartment|flat|house|home|"

@@ -62,7 +62,25 @@ def test_a_change_is_proven_by_its_words_and_ruled_out_by_counter_signs(
     comparison = compare(*statements, cosine=0.8)
     found = [sign for sign in COUNTER_SIGNS if getattr(comparison.evidence, sign)]
     assert (comparison.proof, found) == (proof, [signs] if signs else [])
-    assert comparison.is_proven == bool(proof)
+    assert comparison.is_ruled_out == bool(signs)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question", "is_about_same"),
+    [
+        ("The web port is 80.", "The web port is 90 now.", "What is the web port?", True),
+        ("The web port is 80.", "The port is 90 now.", "What is the web port?", True),
+        ("The web port is 80.", "The limit is 90 now.", "What is the web port?", False),
+        ("We lint with ruff.", "We dropped ruff.", "How do we lint?", True),
+        ("I live in Bern.", "I moved to Basel.", "Where do I live?", True),
+        ("Bern is lovely.", "Basel is louder.", "Where do I live?", False),
+    ],
+)
+def test_a_newer_statement_is_about_the_same_by_its_words_or_by_what_it_ends(
+    older: str, newer: str, question: str, *, is_about_same: bool
+) -> None:
+    comparison = compare(*map(read_statement, (older, newer, question)), cosine=0.8)
+    assert comparison.is_about_same == is_about_same
 
 
 @pytest.mark.parametrize(

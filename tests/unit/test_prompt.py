@@ -348,7 +348,7 @@ def test_a_memory_that_was_replaced_says_until_when_it_held() -> None:
     late = Supersession(chunk_id=2, at=MAY.replace(hour=23), zone_known=False)
     for zone_known, day in ((True, "2026-05-02"), (False, "2026-05-01")):
         replaced = replace(old, superseded_by=replace(late, zone_known=zone_known))
-        in_tokyo = replace(asked("What tea?", zone="Asia/Tokyo"), hits=[replaced])
+        in_tokyo = replace(asked("What tea?", zone="Asia/Tokyo"), hits=[replaced, hit(chunk(2))])
         assert f"until {day}" in in_tokyo.to_prompt()
 
 
