@@ -18,7 +18,7 @@ from memsense.errors import EvaluationError
 from memsense.evaluation import Interval
 
 METRICS = ("T@5", "T@10", "T@20", "MRR", "first")
-ABLATED = ("T@5", "T@10", "MRR")
+ABLATED = ("T@5", "T@10", "MRR", "first")
 WHOLE = "all parts"
 """System that has every part, among those without one."""
 

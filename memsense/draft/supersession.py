@@ -19,6 +19,11 @@ _ARTICLES: Final = frozenset(("a", "an", "the", "my", "our", "and", "to", "of", 
 
 _BEFORE_ALONE: Final = frozenset(("from", "not", "isn't", "rather than"))
 
+_KINDS: Final = (
+    "end", "start", "plan", "exception", "unchanged", "addition", "hearsay", "story",
+)  # fmt: skip
+"""Kinds of words of the newer statement that are evidence by themselves."""
+
 COUNTER_SIGNS: Final = (
     "asks", "plan", "exception", "unchanged", "addition", "hearsay", "story", "owner", "foreign",
 )  # fmt: skip
@@ -28,63 +33,34 @@ COUNTER_SIGNS: Final = (
 class Evidence(NamedTuple):
     """Evidence that the later of two statements replaces the earlier one, or the weight of each.
 
-    Attributes:
-        bias: None; it is always 1.
-        cosine: Cosine of the exchanges.
-        shared: Third of the number of words that both say, at most 1.
-        lost: Share of the question's words that the earlier one meets better, by tokens.
-        ended: A word that ends something, such as "dropped", is near a value of the earlier
-            one.
-        typed: Each has a value of a type, such as a weekday or a number, that the other one lacks.
-        frame: A value of the earlier one and a new word stand behind the same word: "is with".
-        same_value: Share of the earlier one's value words in the later one.
-        end: The later one has a word that ends something.
-        start: It has words of a state that begins, such as "now".
-        subject: Earlier one and question speak of a home, say, and the later one tells of a move.
-        early: The question asks for the earlier statement.
-        climb: Score that an earlier statement lacks to the later one.
-        finish: Share of the words of what ended the time that the question asks about, in the later
-            one.
-        first: No other candidate of the wanted time is between them.
-        asks: The later one asks instead of saying something.
-        plan: It tells of what is not so yet, such as "might".
-        exception: It tells of a single day, such as "just for today".
-        unchanged: It says that something stayed, such as "still".
-        addition: It adds to what was said, such as "also".
-        hearsay: It tells what others say or advise.
-        story: It tells of earlier times.
-        owner: It speaks of another one's thing: "my mother", "the other API".
-        foreign: It says a value of the same kind, lacks a word by which the question and the
-            earlier one name the subject, and has no word of change: "the web repo is on 20", "the
-            worker repo is on 18".
-        after_question: The earlier one asks.
+    docs/how/retrieval.md, "current", says what each piece is. That of `bias` is always 1.
     """
 
-    bias: float
-    cosine: float
-    shared: float
-    lost: float
-    ended: float
-    typed: float
-    frame: float
-    same_value: float
-    end: float
-    start: float
-    subject: float
-    early: float
-    climb: float
-    finish: float
-    first: float
-    asks: float
-    plan: float
-    exception: float
-    unchanged: float
-    addition: float
-    hearsay: float
-    story: float
-    owner: float
-    foreign: float
-    after_question: float
+    bias: float = 0.0
+    cosine: float = 0.0
+    shared: float = 0.0
+    lost: float = 0.0
+    ended: float = 0.0
+    typed: float = 0.0
+    frame: float = 0.0
+    same_value: float = 0.0
+    end: float = 0.0
+    start: float = 0.0
+    subject: float = 0.0
+    early: float = 0.0
+    climb: float = 0.0
+    finish: float = 0.0
+    first: float = 0.0
+    asks: float = 0.0
+    plan: float = 0.0
+    exception: float = 0.0
+    unchanged: float = 0.0
+    addition: float = 0.0
+    hearsay: float = 0.0
+    story: float = 0.0
+    owner: float = 0.0
+    foreign: float = 0.0
+    after_question: float = 0.0
 
 
 # Fitted by `python -m benchmarks.fits.fit_changes` on pairs of even ids of two labelled sets;
@@ -98,13 +74,11 @@ WEIGHTS: Final = Evidence(
 """Weights of a search."""
 
 UNASKED: Final = Evidence(
-    bias=-4.52, cosine=5.5, shared=3.35, lost=0.0, ended=0.28, typed=1.04, frame=1.07,
-    same_value=-1.5, end=1.38, start=0.27, subject=0.0, early=0.0, climb=0.0, finish=0.0,
-    first=0.0, asks=-3.32, plan=-1.98, exception=-6.33, unchanged=-1.15, addition=-2.42,
-    hearsay=-3.0, story=-2.95, owner=-3.0, foreign=0.0, after_question=-2.78,
+    bias=-4.52, cosine=5.5, shared=3.35, ended=0.28, typed=1.04, frame=1.07, same_value=-1.5,
+    end=1.38, start=0.27, asks=-3.32, plan=-1.98, exception=-6.33, unchanged=-1.15,
+    addition=-2.42, hearsay=-3.0, story=-2.95, owner=-3.0, after_question=-2.78,
 )  # fmt: skip
 """Weights of a write, which knows no question: they find pairs, and call nothing a change."""
-
 
 LEAST_LOGIT: Final = 0.0
 """Logit of `UNASKED` above which a write stores a pair."""
@@ -172,44 +146,37 @@ def compare(
     owners = {
         word for word in newer.plain if word.removesuffix("'s") in value and word.endswith("'s")
     }
-    named = question.plain if question else frozenset[str]()
+    asked = question.plain if question else frozenset[str]()
     owners |= {
         owner
         for one, other in ((older, newer), (newer, older))
-        if (owner := one.kinds.get("owner")) and not (other.plain | named).issuperset(owner.split())
+        if (owner := one.kinds.get("owner")) and not (other.plain | asked).issuperset(owner.split())
     }
-    evidence = dict.fromkeys(Evidence._fields, 0.0) | others
-    evidence |= {
-        "bias": 1.0,
-        "cosine": cosine,
-        "shared": min(len(older.words & newer.words), 3) / 3,
-        "ended": float(bool(ended)),
-        "typed": float(bool(typed)),
-        "frame": float(bool(leads)),
-        "same_value": len(value & newer.words) / max(len(value), 1),
-        "end": float("end" in newer.kinds),
-        "start": float("start" in newer.kinds),
-        "asks": float(newer.is_question),
-        **{
-            kind: float(kind in newer.kinds)
-            for kind in ("plan", "exception", "unchanged", "addition", "hearsay", "story")
-        },
-        "owner": float(bool(owners)),
-        "foreign": float(
-            question is not None
-            and bool(typed or leads)
-            and not attribute <= newer.words
-            and bool(attribute & newer.words)
-            and newer.kinds.keys().isdisjoint(("end", "start"))
+    subjects = older.speaks_of("speaks of") & newer.speaks_of("changes")
+    if not question or subjects.isdisjoint(question.speaks_of("speaks of")):
+        subjects = frozenset[str]()
+    named = attribute & newer.words
+    has_change = not newer.kinds.keys().isdisjoint(("end", "start"))
+    evidence = Evidence(
+        bias=1.0,
+        cosine=cosine,
+        shared=min(len(older.words & newer.words), 3) / 3,
+        ended=float(bool(ended)),
+        typed=float(bool(typed)),
+        frame=float(bool(leads)),
+        same_value=len(value & newer.words) / max(len(value), 1),
+        subject=float(bool(subjects)),
+        asks=float(newer.is_question),
+        owner=float(bool(owners)),
+        foreign=float(
+            bool(question and (typed or leads) and named) and named < attribute and not has_change
         ),
-        "after_question": float(older.is_question),
-    }
-    if question:
-        subjects = older.speaks_of("speaks of") & question.speaks_of("speaks of")
-        evidence["subject"] = float(bool(subjects & newer.speaks_of("changes")))
-    is_named = bool(attribute) and 2 * len(attribute & newer.words) >= len(attribute)
-    is_about_same = is_named or bool(ended) or bool(evidence["subject"])
-    return Comparison(Evidence(**evidence), proof, is_about_same)
+        after_question=float(older.is_question),
+        **{kind: float(kind in newer.kinds) for kind in _KINDS},
+        **others,
+    )
+    is_named = bool(named) and 2 * len(named) >= len(attribute)
+    return Comparison(evidence, proof, is_named or bool(ended or subjects))
 
 
 def _find_ended(newer: Statement, value: AbstractSet[str]) -> str:

@@ -7,7 +7,7 @@ Each memory is in a frame that its own text can't break out of. All of them are 
 import html
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Any, Final, Literal, Self, overload
@@ -410,11 +410,12 @@ def _time_key(quote: _Quote) -> tuple[datetime, str, str, int, int, bool]:
     return at, chunk.user_id, chunk.session_id, chunk.ordinal, chunk.part, is_answer
 
 
-def _until(passage: Passage, present: Container[int] | None) -> datetime | None:
-    """Return until when a memory held; None if what replaced it is not shown."""
-    source = passage.source
-    is_present = present is None or (source.newer is not None and source.newer in present)
-    return source.until if is_present else None
+def _date_end(quote: _Quote, present: Container[int | None]) -> _Quote:
+    """Return a quote, without the day until which it held if what replaced it is not `present`."""
+    source = quote.passage.source
+    if source.until is None or source.newer in present:
+        return quote
+    return replace(quote, passage=replace(quote.passage, source=replace(source, until=None)))
 
 
 def _opening_of(chunk: Chunk) -> str:
@@ -470,23 +471,18 @@ class _Style:
         labels = [_with_age(day, age), *others] if day else others
         return _keep_tags(", ".join(labels))
 
-    def label(self, passage: Passage, present: Container[int] | None = None) -> str:
-        """Return the label before a quote: the memory's id, and until when it held, if what
-        replaced it is `present`, too.
-        """
-        day, age = self.until(passage, present)
+    def label(self, passage: Passage) -> str:
+        """Return the label before a quote: the memory's id, and until when it held."""
+        day, age = self.until(passage)
         replaced = f", until {_with_age(day, age)}" if day else ""
         return f"[{passage.chunk.chunk_id}{replaced}]"
 
-    def until(self, passage: Passage, present: Container[int] | None = None) -> tuple[str, str]:
-        """Return the day on which a newer memory that is `present` replaced this one, and its age.
-
-        Both are "" if none did.
-        """
-        until = _until(passage, present)
-        if until is None:
+    def until(self, passage: Passage) -> tuple[str, str]:
+        """Return the day on which a newer memory replaced this one, and its age; "" for neither."""
+        source = passage.source
+        if source.until is None:
             return "", ""
-        return self.describe_day(until, zone_known=passage.source.until_zone_known)
+        return self.describe_day(source.until, zone_known=source.until_zone_known)
 
     def cost(self, quote: _Quote) -> int:
         """Return the tokens that a quote adds, without its heading."""
@@ -508,20 +504,18 @@ class _Style:
 
     def write(self, quotes: Sequence[_Quote], card: Sequence[CardLine]) -> list[str]:
         """Return the text, or the texts of all messages, in the order of time."""
-        ordered = sorted(quotes, key=_time_key)
-        present = {quote.passage.chunk.chunk_id for quote in quotes}
+        present: set[int | None] = {quote.passage.chunk.chunk_id for quote in quotes}
+        ordered = sorted((_date_end(it, present) for it in quotes), key=_time_key)
         if self.layout == "markdown":
-            return [frame("\n".join([self.introduction, *self._lines(ordered, card, present)]))]
+            return [frame("\n".join([self.introduction, *self._lines(ordered, card)]))]
         elements = [_card_element(card)] if card else []
         for _, members in groupby(ordered, lambda it: it.passage.chunk.chunk_id):
-            elements.append(self._element(list(members), present))
+            elements.append(self._element(list(members)))
         if self.layout == "messages":
             return [frame(text) for text in (self.introduction, *elements)]
         return [frame("\n".join([self.introduction, *elements]))]
 
-    def _lines(
-        self, ordered: Sequence[_Quote], card: Sequence[CardLine], present: Container[int]
-    ) -> Iterator[str]:
+    def _lines(self, ordered: Sequence[_Quote], card: Sequence[CardLine]) -> Iterator[str]:
         if card:
             yield f"{CARD_HEADING}:"
             for line in card:
@@ -530,10 +524,10 @@ class _Style:
             if title := heading or (MEMORIES_HEADING if card else ""):
                 yield f"{title}:"
             for _, quotes in groupby(members, lambda it: it.passage.chunk.chunk_id):
-                yield from self._quote_memory(list(quotes), present)
+                yield from self._quote_memory(list(quotes))
 
-    def _quote_memory(self, quotes: Sequence[_Quote], present: Container[int]) -> Iterator[str]:
-        label = f"{self.label(quotes[0].passage, present)} "
+    def _quote_memory(self, quotes: Sequence[_Quote]) -> Iterator[str]:
+        label = f"{self.label(quotes[0].passage)} "
         for speaker, text in self._sides(quotes):
             yield quote_lines(f"{label}{speaker}".rstrip(), text, after=": " if speaker else " ")
             label = ""
@@ -546,10 +540,10 @@ class _Style:
         sides = [(first.chunk.user_speaker or "user", opening)] if opening else []
         return [*sides, *((it.passage.speaker, it.text) for it in quotes)]
 
-    def _element(self, quotes: Sequence[_Quote], present: Container[int]) -> str:
+    def _element(self, quotes: Sequence[_Quote]) -> str:
         passage = quotes[0].passage
         facts = {"id": str(passage.chunk.chunk_id), **self.facts(passage)}
-        facts["until"], facts["until_age"] = self.until(passage, present)
+        facts["until"], facts["until_age"] = self.until(passage)
         attributes = "".join(
             f' {name}="{_escape(value)}"' for name, value in facts.items() if value
         )
