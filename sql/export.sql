@@ -39,6 +39,7 @@ SELECT
     c.content_hash, c.dedup_window,
     CASE WHEN kept.shown THEN c.expires_at END AS expires_at,
     CASE WHEN c.part > 0 THEN '[]' ELSE coalesce(told.ledger, '[]') END AS ledger,
+    CASE WHEN kept.shown THEN coalesce(decided.changes, '[]') ELSE '[]' END AS changes,
     CASE WHEN NOT kept.shown THEN '[]' ELSE coalesce((
         SELECT jsonb_agg(jsonb_build_object('kind', e.kind, 'detail', e.detail, 'actor', e.actor, 'recorded_at', e.recorded_at) ORDER BY e.event_id)
         FROM memsense.events AS e
@@ -60,6 +61,22 @@ CROSS JOIN LATERAL (
         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s AND x.session_id = c.session_id
           AND x.granularity = 'turn' AND x.ordinal BETWEEN c.ordinal AND c.last_ordinal AND x.expires_at <= now())) AS shown
 ) AS kept
+LEFT JOIN (
+    -- Both ends have a decision, by content, so that whichever is imported last finds the other one.
+    SELECT side.chunk_id, jsonb_agg(jsonb_build_object(
+        'older', jsonb_build_array(older.content_hash, older.dedup_window, older.part),
+        'newer', jsonb_build_array(newer.content_hash, newer.dedup_window, newer.part),
+        'state', l.state, 'reason', l.reason, 'strength', l.strength, 'decided_by', l.decided_by, 'decided_at', l.decided_at
+    ) ORDER BY l.chunk_id, l.older_id) AS changes
+    FROM memsense.supersessions AS l
+    JOIN memsense.chunks AS older
+      ON older.tenant_id = %(tenant_id)s AND older.scope_id = l.scope_id AND older.chunk_id = l.older_id
+    JOIN memsense.chunks AS newer
+      ON newer.tenant_id = %(tenant_id)s AND newer.scope_id = l.scope_id AND newer.chunk_id = l.chunk_id
+    CROSS JOIN LATERAL (VALUES (l.chunk_id), (l.older_id)) AS side (chunk_id)
+    WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s AND l.state <> 'found'
+    GROUP BY side.chunk_id
+) AS decided ON decided.chunk_id = c.chunk_id
 LEFT JOIN (
     SELECT m.session_id, m.ordinal,
         jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal)
@@ -111,6 +128,29 @@ SELECT %(tenant_id)s, %(scope_id)s, chunk_id, kind, detail, actor, recorded_at
 FROM unnest(%(chunk_ids)s::bigint[], %(kinds)s::text[], %(details)s::jsonb[], %(actors)s::text[], %(recorded)s::timestamptz[])
     WITH ORDINALITY AS past (chunk_id, kind, detail, actor, recorded_at, position)
 ORDER BY position;
+
+-- name: insert_decided
+-- Decisions of the exporting database about pairs that the memory holds; those that were made here stay.
+INSERT INTO memsense.supersessions
+    (tenant_id, scope_id, chunk_id, older_id, reason, strength, state, decided_by, decided_at)
+SELECT DISTINCT ON (newer.chunk_id, older.chunk_id)
+    %(tenant_id)s, %(scope_id)s, newer.chunk_id, older.chunk_id, given.reason, given.strength, given.state,
+    given.decided_by, given.decided_at
+FROM jsonb_to_recordset(%(changes)s) AS given (
+    older jsonb, newer jsonb, state text, reason text, strength float8, decided_by text, decided_at timestamptz)
+JOIN memsense.chunks AS older
+  ON older.tenant_id = %(tenant_id)s AND older.scope_id = %(scope_id)s AND older.content_hash = given.older ->> 0
+ AND older.dedup_window = (given.older ->> 1)::bigint AND older.part = (given.older ->> 2)::integer
+ AND older.status <> 'deleted'
+JOIN memsense.chunks AS newer
+  ON newer.tenant_id = %(tenant_id)s AND newer.scope_id = %(scope_id)s AND newer.content_hash = given.newer ->> 0
+ AND newer.dedup_window = (given.newer ->> 1)::bigint AND newer.part = (given.newer ->> 2)::integer
+ AND newer.status <> 'deleted'
+WHERE older.chunk_id <> newer.chunk_id
+ORDER BY newer.chunk_id, older.chunk_id, given.decided_at DESC
+ON CONFLICT (tenant_id, scope_id, chunk_id, older_id) DO UPDATE SET
+    state = excluded.state, reason = excluded.reason, decided_by = excluded.decided_by, decided_at = excluded.decided_at
+WHERE supersessions.state = 'found';
 
 -- name: insert_ledger
 -- Ledger entries of the exporting database; entries that exist here already stay as they are.

@@ -46,9 +46,8 @@ def list_changes(
         return
     rows = table("older", "said", "newer", "said", "state", "reason", right=("older", "newer"))
     for it in changes:
-        texts = [plain(shorten(text, TEXT_SHOWN)) for text in (it.older_text, it.newer_text)]
-        ids = str(it.older_id), str(it.newer_id)
-        add_row(rows, ids[0], texts[0], ids[1], texts[1], it.state, plain(it.reason))
+        older, newer = (plain(shorten(text, TEXT_SHOWN)) for text in (it.older_text, it.newer_text))
+        add_row(rows, str(it.older_id), older, str(it.newer_id), newer, it.state, plain(it.reason))
     console().print(rows if changes else "No pairs.")
 
 

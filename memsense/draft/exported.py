@@ -8,7 +8,7 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,18 @@ class ExportedSpan(Input):
     end: _Whole
 
 
+class ExportedChange(Input):
+    """Decision about two exchanges, which are named by content, window of time and part."""
+
+    older: tuple[Name, _Large, _Whole]
+    newer: tuple[Name, _Large, _Whole]
+    state: Literal["confirmed", "rejected", "set"]
+    reason: Text = ""
+    strength: float = 0.0
+    decided_by: Text | None = None
+    decided_at: Time | None = None
+
+
 class ExportedChunk(Input):
     """Chunk with its history; without texts if it is forgotten or expired."""
 
@@ -151,6 +163,7 @@ class ExportedChunk(Input):
     expires_at: Time | None = None
     ledger: Sequence[LedgerEntry] = ()
     history: Sequence[HistoryEntry] = ()
+    changes: Sequence[ExportedChange] = ()
     vectors: Mapping[str, str] = {}
 
     @model_validator(mode="after")

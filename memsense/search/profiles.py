@@ -239,7 +239,7 @@ class Profile:
     current_reach: float = 0.9
     current_margin: float = 0.01
     current_pair_threshold: float = -1.0
-    current_threshold: float = -0.25
+    current_threshold: float = -0.5
     current_link_depth: int = 20
     current_link_threshold: float = 1.0
     words_alone_weight: float = 0.0

@@ -65,6 +65,7 @@ class _Row:
     dedup_window: int
     expires_at: datetime | None
     ledger: Sequence[Mapping[str, Any]]
+    changes: Sequence[Mapping[str, Any]]
     history: Sequence[Mapping[str, Any]]
     routes: Sequence[str]
     embeddings: Sequence[bytes]

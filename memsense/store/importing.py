@@ -106,6 +106,8 @@ def import_session(
         imported.skipped = len(whole) - imported.repeated
     if placed.chunks:
         _write(connection, scope, session, placed, embed)
+    if changes := [it.model_dump(mode="json") for chunk in session.chunks for it in chunk.changes]:
+        execute(connection, "insert_decided", {**scope.key, "changes": Jsonb(changes)}, FILE)
     return imported
 
 
@@ -204,10 +206,12 @@ def _write_past(connection: Connection, scope: Scope, placed: _Placed) -> None:
     details: list[Jsonb] = []
     for _, event in past:
         detail = dict(event.detail)
-        # A turn may have been retired with a session chunk, which has another number here.
-        old_id = detail.pop("session_chunk", 0)
-        if (chunk_id := placed.ids.get(old_id)) is not None:
-            detail["session_chunk"] = chunk_id
+        # Another chunk, such as the session chunk with which a turn was retired, has another number
+        # here.
+        for name in ("session_chunk", "older", "newer"):
+            old_id = detail.pop(name, 0)
+            if (chunk_id := placed.ids.get(old_id)) is not None:
+                detail[name] = chunk_id
         details.append(Jsonb(detail))
     history = {
         **scope.key,

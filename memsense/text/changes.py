@@ -223,7 +223,7 @@ def read_statement(text: str) -> Statement:
         plain=frozenset(words),
         values=frozenset(
             [
-                (word, "number" if word[0].isdigit() else _VALUE_TYPES[word])
+                (word, _VALUE_TYPES.get(word) or ("time" if ":" in word else "number"))
                 for word in words
                 if word[0].isdigit() or word in _VALUE_TYPES
             ]

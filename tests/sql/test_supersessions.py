@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -165,6 +166,26 @@ def test_a_rejected_change_lifts_and_marks_nothing_and_stays_rejected(cars: MemS
         (event,) = [it for it in cars.history(ids[text]) if it.kind == "change decided"]
         assert event.detail["decision"] == "rejected"
     assert cars.superseded_facts([ids[OLD]]) == []
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_decision_travels_with_an_export(
+    cars: MemSense, open_memory: OpenMemory, tmp_path: Path, *, linked: bool
+) -> None:
+    ids = find_ids(cars)
+    cars.decide_change(ids[OLD], ids[NEW], "rejected", reason="two cars")
+    cars.decide_change(ids[FILLERS[0]], ids[NEW], "set")
+    cars.export_to(tmp_path / "cars.jsonl", all_users=True)
+    other = open_memory(embedder=TokenHashingEmbedder(), namespace="other")
+    if linked:
+        say(other, OLD, 2024)
+        say(other, NEW, 2026)
+    other.import_from(tmp_path / "cars.jsonl")
+    other.indexes.link_facts(again=True)
+    states = {(it.older_text, it.newer_text): (it.state, it.reason) for it in other.changes()}
+    assert states == {(OLD, NEW): ("rejected", "two cars"), (FILLERS[0], NEW): ("set", "")}
+    cars.import_from(tmp_path / "cars.jsonl")
+    assert {it.state for it in cars.changes()} == {"rejected", "set"}
 
 
 def test_a_change_that_somebody_names_lifts_and_marks(cars: MemSense) -> None:

@@ -157,14 +157,16 @@ class Current:
         is_now = self.question.tense == "now"
         profile = self.profile
         least = profile.current_threshold if is_now else profile.current_pair_threshold
-        names_one = self.question.identifiers or self.question.quoted
-        rising = {
-            pair: strength
-            for pair, strength in self.strengths.items()
-            if not is_now or self._may_rise(self.judged[pair])
-        }
-        matches = {} if names_one else match_candidates(rising, scores, profile, least)
-        for above, below in matches.items():
+        best_match: dict[int, tuple[float, int]] = {}
+        for pair, strength in self.strengths.items():
+            above, below = pair
+            is_near = scores[above] - scores[below] <= profile.current_reach
+            may_rise = not is_now or self._may_rise(self.judged[pair])
+            if strength > least and is_near and may_rise:
+                best_match[above] = max(best_match.get(above, (strength, below)), (strength, below))
+        if self.question.identifiers or self.question.quoted:
+            best_match = {}
+        for above, (_, below) in best_match.items():
             lift = scores[above] + profile.current_margin - scores[below]
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
@@ -307,25 +309,3 @@ class Current:
             finish=len(self._end_words & newer.words - older.words) / max(len(self._end_words), 1),
             first=float(pair.is_first),
         )
-
-
-def match_candidates(
-    strengths: Mapping[tuple[int, int], float],
-    scores: Sequence[float],
-    profile: Profile,
-    least: float,
-) -> dict[int, int]:
-    """Return for each candidate the one that rises above it: its best match, and no other one.
-
-    Args:
-        strengths: Logit of each pair, by the indexes of the candidate above and the one below.
-        scores: Score of each candidate, by its index.
-        profile: Profile with the largest difference of scores.
-        least: Logit above which a candidate rises.
-    """
-    best: dict[int, tuple[float, int]] = {}
-    for (above, below), strength in strengths.items():
-        is_near = scores[above] - scores[below] <= profile.current_reach
-        if is_near and strength > least:
-            best[above] = max(best.get(above, (strength, below)), (strength, below))
-    return {above: below for above, (_, below) in best.items()}
