@@ -14,6 +14,7 @@ from memsense.db import dumping
 from memsense.errors import DatabaseError
 
 SAID = [{"role": "user", "content": "I drink green tea in Lisbon."}]
+LATER = [{"role": "user", "content": "I drink black tea in Lisbon now."}]
 
 
 @pytest.fixture
@@ -32,7 +33,9 @@ def test_a_backup_restored_elsewhere_gives_the_same_answers(
     database_url: str, empty_database_url: str, tmp_path: Path, major: int
 ) -> None:
     with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
-        memory.add(SAID, user_id="ada", session_id="monday")
+        [older] = memory.add(SAID, user_id="ada", session_id="monday")
+        [newer] = memory.add(LATER, user_id="ada", session_id="tuesday")
+        memory.decide_change(older.chunk_id, newer.chunk_id, "rejected")
         before = [(hit.content, hit.score) for hit in memory.search("green tea", user_id="ada")]
     file = tmp_path / "memories.dump"
     done = run(database_url, "db", "backup", file)
@@ -46,6 +49,8 @@ def test_a_backup_restored_elsewhere_gives_the_same_answers(
     with MemSense.open(empty_database_url, embedder=HashingEmbedder()) as memory:
         found = [(hit.content, hit.score) for hit in memory.search("green tea", user_id="ada")]
         assert found == before
+        memory.indexes.link_facts(again=True)
+        assert [change.state for change in memory.changes(user_id="ada")] == ["rejected"]
         memory.add(SAID, user_id="ben", session_id="tuesday")
 
 

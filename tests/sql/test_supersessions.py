@@ -166,6 +166,9 @@ def test_a_rejected_change_lifts_and_marks_nothing_and_stays_rejected(cars: MemS
         (event,) = [it for it in cars.history(ids[text]) if it.kind == "change decided"]
         assert event.detail["decision"] == "rejected"
     assert cars.superseded_facts([ids[OLD]]) == []
+    say(cars, "The red Volvo was a car for the office.", 2026)
+    decided = {(it.older_id, it.newer_id): it.state for it in cars.changes(user_id="ada")}
+    assert decided[ids[OLD], ids[NEW]] == "rejected"
 
 
 @pytest.mark.parametrize("linked", [False, True])
