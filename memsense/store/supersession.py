@@ -85,8 +85,8 @@ def find_pairs(
 def link_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
     """Store what these exchanges supersede, and what supersedes them; the scope must be locked.
 
-    An exchange has one link of its own at most. The links are those of exchanges that are stored
-    one by one, in the order of their ids.
+    Each exchange brings an exchange one link at most, as if they were stored one by one, in the
+    order of their ids.
     """
     if scope.models and chunk_ids:
         links = _find_links(connection, scope, chunk_ids, in_order=True)
@@ -107,39 +107,39 @@ def link_memory(connection: Connection, scope: Scope, *, again: bool = False) ->
         exchanges = fetch_all(connection, "list_linkable", scope.key, FILE)
     linked = {chunk_id for chunk_id, is_linked in exchanges if is_linked}
     links = _find_links(connection, scope, chunk_ids)
-    new = {newer: link for newer, link in links.items() if newer not in linked}
+    new = {key: link for key, link in links.items() if key[0] not in linked}
     return _store_links(connection, scope, new)
 
 
 def _find_links(
     connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, in_order: bool = False
-) -> dict[int, Link]:
+) -> dict[tuple[int, int], Link]:
     """Return by its id for each exchange the strongest link to one that it supersedes.
 
-    With `in_order`, of the first exchange that brought it any.
+    With `in_order`, by the id of the exchange that brought it, too: each brings its own.
     """
-    best: dict[int, Link] = {}
-    brought_by: dict[int, int] = {}
+    best: dict[tuple[int, int], Link] = {}
     for start in range(0, len(chunk_ids), _STEP):
         for pair in find_pairs(
             connection, scope, chunk_ids[start : start + _STEP], in_order=in_order
         ):
             strength = rate(pair.comparison.evidence, UNASKED)
-            is_late = in_order and brought_by.get(pair.newer, pair.stored) != pair.stored
-            if strength > LEAST_LOGIT and not is_late:
+            if strength > LEAST_LOGIT:
+                key = pair.newer, pair.stored if in_order else 0
                 match = Link(strength, pair.older, pair.comparison)
-                best[pair.newer] = max(best.get(pair.newer, match), match)
-                brought_by[pair.newer] = pair.stored
+                best[key] = max(best.get(key, match), match)
     return best
 
 
-def _store_links(connection: Connection, scope: Scope, links: Mapping[int, Link]) -> int:
+def _store_links(
+    connection: Connection, scope: Scope, links: Mapping[tuple[int, int], Link]
+) -> int:
     """Store links by their newer exchanges; return how many are new."""
     if not links:
         return 0
     values = {
         **scope.key,
-        "chunk_ids": list(links),
+        "chunk_ids": [newer for newer, _ in links],
         "older_ids": [link.older for link in links.values()],
         "reasons": [link.comparison.proof for link in links.values()],
         "strengths": [link.strength for link in links.values()],

@@ -17,7 +17,7 @@ SAMPLE = Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl"
 EXCHANGES = 177
 
 SESSION_KEYS = {"recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"}
-TURN_KEYS = {f"{name}@{k}" for name in ("recall", "shown") for k in (5, 10, 20)}
+TURN_KEYS = {f"{name}@{k}" for name in ("recall", "shown") for k in (5, 10, 20)} | {"recall@1"}
 
 
 @pytest.fixture(scope="module")

@@ -324,7 +324,8 @@ def test_no_method_shows_or_changes_what_is_another_user_s_by_any_id(
         "prompt": "tea", "queries": ["tea"], "helpful": True, "name": "tea",
         "path": tmp_path / "export.jsonl",
         "words": ["teas"], "lexemes": ["tea"], "project": "garden",
-        "chunk_ids": [own.chunk_id],
+        "chunk_ids": [own.chunk_id], "older": own.chunk_id, "newer": own.chunk_id,
+        "decision": "set",
         "messages": [{"role": "user", "content": "More tea."}],
         "sessions": [{"session_id": "more", "messages": [{"role": "user", "content": "Tea?"}]}],
     }  # fmt: skip
