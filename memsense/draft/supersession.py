@@ -146,11 +146,12 @@ def compare(
     owners = {
         word for word in newer.plain if word.removesuffix("'s") in value and word.endswith("'s")
     }
-    asked = question.plain if question else frozenset[str]()
+    question_words = question.plain if question else frozenset[str]()
     owners |= {
         owner
         for one, other in ((older, newer), (newer, older))
-        if (owner := one.kinds.get("owner")) and not (other.plain | asked).issuperset(owner.split())
+        if (owner := one.kinds.get("owner"))
+        and not (other.plain | question_words).issuperset(owner.split())
     }
     subjects = older.speaks_of("speaks of") & newer.speaks_of("changes")
     if not question or subjects.isdisjoint(question.speaks_of("speaks of")):

@@ -271,6 +271,8 @@ def named(theirs: dict[str, Any], method: str) -> dict[str, Any]:
         "agent_id": "bobs agent",
         "exclude": [chunk_id, "bobs message"],
         "chunk_ids": [chunk_id],
+        "older": chunk_id,
+        "newer": chunk_id,
         "tags": ["mill"],
         "key": "bobs key",
         "query": "the secret garden behind the mill",
