@@ -14,7 +14,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ def plain_questions(folder: Path) -> dict[str, Any]:
 
 def measure_pasted(folder: Path) -> None:
     """Print how many pasted prompts have their gold in the context."""
-    counts: Counter[str] = Counter()
+    counts: Counter[str | tuple[str, str]] = Counter()
     with MemSense.open(namespace="panel-made-pasted") as memory:
         for arguments, item, _ in ask_set(folder, "made-pasted"):
             kind = "alone" if item.category == "pasted-0" else "pasted"
@@ -186,7 +186,7 @@ def measure_spoken(folder: Path, name: str) -> None:
 
 def measure_silent(folder: Path, row: str, personal: Path | None) -> None:
     """Print how many general or personal prompts about nothing stored get a context."""
-    cases = (
+    cases: dict[str, Sequence[str]] = (
         {"own": OWN_PERSONAL}
         if row == "personal"
         else {"own": [item.prompt for item in read_unrelated()][::4]}

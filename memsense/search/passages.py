@@ -148,16 +148,16 @@ class Passage:
     def short(self) -> Excerpt:
         """Return the text at the length that leaves room for other passages."""
         longest = ANSWER_LENGTH if self.side == "assistant" else USER_LENGTH
-        if len(self.shown) <= longest:
-            return Excerpt(self.shown, False)
+        if len(self.visible_text) <= longest:
+            return Excerpt(self.visible_text, False)
         return self.cut(CUT_ANSWER_LENGTH if self.side == "assistant" else USER_LENGTH)
 
     @cached_property
-    def shown(self) -> str:
-        """Return the text as it is shown: of an answer, how long a pasted part is in its place.
+    def visible_text(self) -> str:
+        """Return the text to show: of an answer, the length of each pasted part in its place.
 
-        Tool output holds words of any question, and what was found stands beside it. A text stays
-        whole if most words of the question stand in it, and none outside its pasted parts.
+        Tool output holds words of any question, and the finding is next to it. A text stays
+        whole if it holds most words of the question, and none of them outside its pasted parts.
         """
         if self.side != "assistant":
             return self.text
@@ -165,15 +165,15 @@ class Passage:
         pasted = [part for part in parts if part.kind == "pasted"]
         if not pasted or len(pasted) == len(parts):
             return self.text
-        shown, at, whole = "", 0, self.chunk.assistant_text
+        rest, at, whole = "", 0, self.chunk.assistant_text
         for part in pasted:
             lines = whole[part.start : part.end].count("\n") + 1
-            shown += f"{whole[at : part.start]}[{ELLIPSIS} {lines} lines]"
+            rest += f"{whole[at : part.start]}[{ELLIPSIS} {lines} lines]"
             at = part.end
-        shown += whole[at:]
+        rest += whole[at:]
         stems = {stem.casefold() for stem in self.words if stem}
-        if _count_stems(shown, stems) or 2 * _count_stems(whole, stems) <= len(stems):
-            return _without_blank_lines(shown)
+        if _count_stems(rest, stems) or 2 * _count_stems(whole, stems) <= len(stems):
+            return _without_blank_lines(rest)
         return self.text
 
     @property
@@ -188,7 +188,7 @@ class Passage:
 
     def cut(self, length: int) -> Excerpt:
         """Return the stretch of at most so many characters that meets the question best."""
-        return fit_text(self.shown, length, self._stems)
+        return fit_text(self.visible_text, length, self._stems)
 
 
 def _count_stems(text: str, stems: Collection[str]) -> int:

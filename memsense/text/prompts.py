@@ -1,7 +1,7 @@
 """Parts of a prompt: what its writer asks, orders and tells, and text that was pasted into it.
 
-People paste logs, code and tables beside a question. A search for the whole would be decided by the
-words of the paste, so that it is cut off before the search. Lines decide, then paragraphs; nothing
+People paste logs, code and tables next to a question. The words of a paste would decide a search
+for the whole, so that it is cut off before the search. Lines decide, then paragraphs; nothing
 is parsed.
 """
 # ruff: noqa: PLR2004 (the rules are shares and counts, each at its place)
@@ -126,7 +126,7 @@ def cut_prompt(text: str) -> list[Part]:
 
     A fence, or a paragraph a third of whose lines read as a log, a trace, a diff, code or data, is
     pasted; a sentence above or below such lines is not. One or two lines without a fence are a
-    quotation, and so said. Prose, such as an e-mail, can't be told from what the writer says.
+    quotation, and so said. Prose, such as an e-mail, reads like what the writer says.
     """
     parts: list[Part] = []
     lines = _read_lines(text)
@@ -138,7 +138,7 @@ def cut_prompt(text: str) -> list[Part]:
         if is_pasted:
             parts.append(Part("pasted", start, end))
         else:
-            parts += _split_said(text, start, end)
+            parts += _split_sentences_of(text, start, end)
     return parts
 
 
@@ -157,24 +157,24 @@ def searched(text: str, limit: int = LONGEST_SEARCHED) -> list[str]:
     """
     text = read_ends(text)
     parts = cut_prompt(text)
-    said = [part for part in parts if part.kind != "pasted"]
-    if not said:
+    own = [part for part in parts if part.kind != "pasted"]
+    if not own:
         lines = [line for line in text.splitlines() if _WORD.search(line)]
         chosen = [*[line for line in lines if _ERROR.search(line)][:1], *lines[-1:]]
         return [_join(dict.fromkeys(line.strip()[: limit // 2] for line in chosen)) or text[:limit]]
-    if len(said) == len(parts) and len(text) <= limit:
+    if len(own) == len(parts) and len(text) <= limit:
         return [text]
     whole = _join(text[first.start : last.end] for first, last in _stretches(parts))
     if len(whole) <= limit:
         return [whole]
     asking = [
         place
-        for place, part in enumerate(said)
+        for place, part in enumerate(own)
         if part.kind != "told" and part.end - part.start <= LONGEST_ASKING
     ][-MOST_ASKING:]
-    sentences = [text[part.start : part.end] for part in said]
+    sentences = [text[part.start : part.end] for part in own]
     if asking:
-        # What "it" is stands in the sentence before.
+        # The sentence before says what "it" is.
         return [
             _join(sentences[place - 1 : place + 1])
             if place and place - 1 not in asking and len(sentences[place - 1]) <= LONGEST_ASKING
@@ -224,7 +224,7 @@ def _stretches(parts: Sequence[Part]) -> Iterator[tuple[Part, Part]]:
             yield run[0], run[-1]
 
 
-def _split_said(text: str, start: int, end: int) -> Iterator[Part]:
+def _split_sentences_of(text: str, start: int, end: int) -> Iterator[Part]:
     at = start
     for stop in [*(match.end() for match in _SENTENCE_END.finditer(text, start, end)), end]:
         sentence = text[at:stop].strip()
@@ -296,15 +296,14 @@ def _settle_runs(lines: Sequence[_Line]) -> list[_Line]:
     ):
         run = list(members)
         if not is_fence and not is_blank and len(run) > 2:
-            said = [
+            own = [
                 not it.is_machine and _is_sentence(it.text, 3 if at in {0, len(run) - 1} else 5)
                 for at, it in enumerate(run)
             ]
-            inner = [it for it, is_said in zip(run, said, strict=True) if not is_said]
+            inner = [it for it, is_own in zip(run, own, strict=True) if not is_own]
             if len(inner) > 2 and sum(bool(it.is_machine) for it in inner) > len(inner) / 3:
                 run = [
-                    it._replace(is_machine=not is_said)
-                    for it, is_said in zip(run, said, strict=True)
+                    it._replace(is_machine=not is_own) for it, is_own in zip(run, own, strict=True)
                 ]
         settled += run
     # A blank line belongs to a paste if both neighbours do.
