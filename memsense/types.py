@@ -20,6 +20,7 @@ Status = Literal["active", "archived", "deleted"]
 NoteKind = Literal[
     "empty", "unknown user", "unknown session", "unknown agent", "unknown tag", "filters", "past",
     "time", "vectors", "words", "score", "sessions", "silence", "projects", "trace", "recorded",
+    "prompt",
 ]  # fmt: skip
 """What a note is about; "recorded" if it was read from a recorded search."""
 

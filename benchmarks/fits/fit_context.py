@@ -34,7 +34,7 @@ from memsense.evaluation.gold import GoldSet
 from memsense.search.hits import judged, source_of
 from memsense.search.passages import side_features, side_text
 from memsense.search.silence import (
-    TOKEN_WEIGHTS,
+    FOREIGN_WEIGHTS,
     WORD_WEIGHTS,
     Judged,
     is_small_talk,
@@ -218,7 +218,7 @@ def main() -> None:
     chosen = fit(np.array([features for _, features, _ in rows]), labels, weights, penalty=1.0)
     print("passages", [round(float(it), 3) for it in chosen])
     for model, table, silent in (
-        ("tokens", TOKEN_WEIGHTS, options.silent),
+        ("tokens", FOREIGN_WEIGHTS, options.silent),
         ("words", WORD_WEIGHTS, options.silent_words),
     ):
         fit_silence(prompts, model, table, silent=silent, report=options.report)

@@ -39,7 +39,7 @@ PARAMETERS: dict[str, Declared] = {
     "content_budget": (int, 5000, "Maximum characters of a hit's text; longer texts are cut around what the question asks for."),
     "trace": (bool, None, "Record the search for `traces` and the views; default: a share of searches, by the setting `trace_sample`."),
     "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
-    "prompt": (str, ..., "The prompt, at most 8,000 characters."),
+    "prompt": (str, ..., "The prompt, at most 4,000,000 characters. What is pasted into it, such as a log, is not searched for; of a long one only the sentences that ask are."),
     "max_tokens": (int, 1000, "Maximum length of the text, in tokens."),
     "project 2": (str, None, "The project that the prompt belongs to: memories of others come only if the prompt surely asks for them, under the project's name."),
     "silence": (float, None, "Chance, from 0 to 1, that something known concerns the prompt below which nothing is returned; 0 returns what fits of any prompt. Default: the setting MEMSENSE_SILENCE, which is 0.5."),

@@ -86,6 +86,7 @@ from memsense.search.request import (
     HitCount,
     Overrides,
     ProfileChoice,
+    PromptText,
     QuestionText,
     SearchRequest,
 )
@@ -621,7 +622,13 @@ class Memory:
     @takes
     def context(
         self,
-        prompt: Annotated[QuestionText, about("The prompt, at most 8,000 characters.")],
+        prompt: Annotated[
+            PromptText,
+            about(
+                "The prompt, at most 4,000,000 characters. What is pasted into it, such as a log,"
+                " is not searched for; of a long one only the sentences that ask are."
+            ),
+        ],
         *,
         max_tokens: Annotated[Limit, about("Maximum length of the text, in tokens.")] = 1_000,
         user_id: UserId | None = None,
@@ -690,7 +697,8 @@ class Memory:
         searched for. Readers of logs remove the whole text again.
 
         Args:
-            prompt: The prompt, at most 8,000 characters.
+            prompt: The prompt, at most 4,000,000 characters. What is pasted into it, such as a log,
+                is not searched for; of a long one only the sentences that ask are.
             max_tokens: Maximum length of the text, in tokens.
             user_id: Whose memory to read: an id of your own. Required without `all_users`.
             all_users: Read the memory of all users in the namespace.
@@ -744,7 +752,9 @@ class Memory:
         require_user(user_id, all_users)
         # The project is no filter here: memories of others come too, if the prompt asks for them.
         request = SearchRequest(
-            query=prompt, user_id=user_id,
+            # Cleaned before it is cut, which could leave half a key.
+            query=self._context.clean(prompt) or "[private]",
+            user_id=user_id,
             filters=Filters(
                 agent_id=agent_id, session_ids=session_ids, since=checked_time(since),
                 until=checked_time(until), tags=tags, kinds=kinds,

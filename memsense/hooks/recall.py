@@ -5,14 +5,12 @@ from threading import Lock
 
 from memsense.client.user_memory import UserMemory
 from memsense.ingest.injected import strip_injected
+from memsense.text.prompts import read_ends
 from memsense.text.secrets import clean
 from memsense.timezones import find_machine_zone
 
 START_TOKENS = 300
 """Maximum tokens of the text that says where the last session in a project ended."""
-
-LONGEST_PROMPT = 4_000
-"""Characters of a prompt that are searched for; the rest is pasted text most of the time."""
 
 _COMMAND_PREFIX = "/"
 
@@ -66,8 +64,8 @@ class Recaller:
         ingested a second time.
         """
         # Before it is cut, which could leave half a key: a recorded search holds the question.
-        prompt = strip_injected(prompt)[0].strip()[: 2 * LONGEST_PROMPT]
-        question = clean(prompt, secrets=True)[0][:LONGEST_PROMPT]
+        prompt = strip_injected(read_ends(prompt))[0].strip()
+        question = clean(prompt, secrets=True)[0]
         if not question or question.startswith(_COMMAND_PREFIX):
             return "", set()
         with self._lock:

@@ -38,8 +38,6 @@ from memsense.parameters import AgentLabel, ProjectLabel, SessionId
 logger = logging.getLogger("memsense.remember")
 
 DEFAULT_MAX_TOKENS: Final = 1_000
-LONGEST_PROMPT: Final = 4_000
-"""Characters of a prompt that are searched for; the rest is pasted text most of the time."""
 TURNS: Final = 1_000
 """Turns whose context is kept for rounds of tool calls that may follow."""
 LATEST: Final = 200
@@ -321,7 +319,7 @@ class _Recorder:
             turn.is_stored = True
 
     def _find_context(self, request: Request) -> str:
-        question = request.user_texts[-1][:LONGEST_PROMPT]
+        question = request.user_texts[-1]
         try:
             memory = self._open()
             exclude = self._list_shown(memory, request.earlier_texts)

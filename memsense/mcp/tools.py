@@ -25,6 +25,7 @@ from memsense.mcp.answers import (
 from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
 from memsense.search.request import FILTER_NAMES
+from memsense.text.prompts import searched
 from memsense.text.visible import show
 from memsense.types import MemoryKind
 
@@ -146,7 +147,7 @@ class Tools:
         access = (await self._find(request)).require("read")
         question = access.clean(question)
         result = await access.memory.search(
-            question,
+            "\n".join(searched(question)),
             content_budget=CONTENT_BUDGET,
             trace=access.scope.trace,
             **_set_only(options, access.scope),

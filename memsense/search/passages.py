@@ -5,15 +5,18 @@ answer explains on a page. So each side of an exchange is chosen or left out by 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
-from memsense.search.excerpt import Excerpt, fit_text
+from memsense.search.excerpt import ELLIPSIS, Excerpt, fit_text
 from memsense.search.explanation import Explanation
 from memsense.search.question import Question, date_proximity
+from memsense.search.silence import is_small_talk
+from memsense.text.prompts import cut_prompt
 from memsense.types import Chunk
 
 Side = Literal["user", "assistant", "session"]
@@ -22,7 +25,7 @@ USER_LENGTH: Final = 540
 """Characters of a user's text in a short passage: 500, and room for the ends of a cut."""
 
 ANSWER_LENGTH: Final = 500
-CUT_ANSWER_LENGTH: Final = 200
+CUT_ANSWER_LENGTH: Final = 420
 """Characters of the stretch that is left of an answer with more than ANSWER_LENGTH."""
 
 MET = 0.6
@@ -31,6 +34,9 @@ MET = 0.6
 
 LEAST_WORD: Final = 4
 """Letters of the shortest word that a cut keeps for its meaning; most shorter ones have none."""
+
+
+_WORD = re.compile(r"\w+")
 
 
 class Weights(NamedTuple):
@@ -138,21 +144,53 @@ class Passage:
     def short(self) -> Excerpt:
         """Return the text at the length that leaves room for other passages."""
         longest = ANSWER_LENGTH if self.side == "assistant" else USER_LENGTH
-        if len(self.text) <= longest:
-            return Excerpt(self.text, False)
+        if len(self.visible_text) <= longest:
+            return Excerpt(self.visible_text, False)
         return self.cut(CUT_ANSWER_LENGTH if self.side == "assistant" else USER_LENGTH)
 
-    def cut(self, length: int) -> Excerpt:
-        """Return the stretch of at most so many characters that meets the question best."""
-        if len(self.text) <= length:
-            return Excerpt(self.text, False)
+    @cached_property
+    def visible_text(self) -> str:
+        """Return the text to show: of an answer, the length of each pasted part in its place.
+
+        Tool output holds words of any question, and the finding is next to it. A text stays
+        whole if it holds most words of the question, and none of them outside its pasted parts.
+        """
+        if self.side != "assistant":
+            return self.text
+        parts = cut_prompt(self.chunk.assistant_text)
+        pasted = [part for part in parts if part.kind == "pasted"]
+        if not pasted or len(pasted) == len(parts):
+            return self.text
+        rest, at, whole = "", 0, self.chunk.assistant_text
+        for part in pasted:
+            lines = whole[part.start : part.end].count("\n") + 1
+            rest += f"{whole[at : part.start]}[{ELLIPSIS} {lines} lines]"
+            at = part.end
+        rest += whole[at:]
+        stems = {stem.casefold() for stem in self.words if stem}
+        if _count_stems(rest, stems) or 2 * _count_stems(whole, stems) <= len(stems):
+            return _without_blank_lines(rest)
+        return self.text
+
+    @property
+    def _stems(self) -> list[str]:
         # Words that met by meaning count as the question's own: "moved" is where "live" is met.
         met = [
             item.met
             for item in self.source.explain.matches
             if item.similarity >= MET and len(item.met) >= LEAST_WORD
         ]
-        return fit_text(self.text, length, [*self.words, *met])
+        return [*self.words, *met]
+
+    def cut(self, length: int) -> Excerpt:
+        """Return the stretch of at most so many characters that meets the question best."""
+        return fit_text(self.visible_text, length, self._stems)
+
+
+def _count_stems(text: str, stems: Collection[str]) -> int:
+    """Return how many of the stems a word of the text begins with."""
+    words = {word.casefold() for word in _WORD.findall(text)}
+    return sum(any(word.startswith(stem) for word in words) for stem in stems)
 
 
 def side_text(chunk: Chunk, side: Side) -> str:
@@ -167,6 +205,10 @@ def side_text(chunk: Chunk, side: Side) -> str:
         "assistant": chunk.assistant_text,
     }
     text = texts.get(side, chunk.session_text)
+    return _without_blank_lines(text)
+
+
+def _without_blank_lines(text: str) -> str:
     return "\n".join([line.rstrip() for line in text.strip().splitlines() if line.strip()])
 
 
@@ -207,6 +249,12 @@ def find_passages(
     for place, source in enumerate(sources):
         for chunk in source.chunks:
             for side, features in side_features(source, chunk, place, best):
+                if (
+                    side == "user"
+                    and chunk.assistant_text.strip()
+                    and is_small_talk(chunk.user_text)
+                ):
+                    continue  # "go on" says nothing: it opens its answer
                 total = sum(map(float.__mul__, WEIGHTS, features))
                 passage = Passage(
                     source=source,

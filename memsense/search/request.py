@@ -16,6 +16,7 @@ from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, w
 from memsense.metadata_filters import compile_filter
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
+from memsense.text.prompts import LONGEST_PROMPT, read_ends
 from memsense.types import Granularity, MemoryKind, PromptKind
 
 DEFAULT_TOP_K = 8
@@ -123,6 +124,29 @@ QuestionText = Annotated[
     ),
 ]
 """Text of a question, with its blanks folded."""
+
+
+def _read_prompt(text: object) -> str:
+    if not isinstance(text, str):
+        raise wrong_value("must be a text", text)
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    if len(text) > LONGEST_PROMPT:
+        raise ValueError(f"has {len(text):,} characters; at most {LONGEST_PROMPT:,} are taken")
+    cleaned = clean_text(read_ends(text))
+    if not cleaned.strip():
+        raise ValueError("is empty: ask something")
+    return cleaned
+
+
+PromptText = Annotated[
+    str,
+    Check(
+        _read_prompt,
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_PROMPT, "pattern": r"\S"},
+    ),
+]
+"""Text of a prompt as its writer left it, without the middle of a very long one."""
 
 ProfileChoice = Annotated[
     GivenProfile,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from memsense.search.explanation import Explanation, Term
 from memsense.text.scripts import HAN_AND_KANA
+from memsense.types import PromptKind
 
 HITS: Final = 10
 """Hits that the decision looks at."""
@@ -29,21 +30,35 @@ TIME: Final = 25.0
 """Weight of a memory of the time asked for, where nothing else is asked: it answers by itself."""
 
 
-# Weights of logistic regressions of "the memory holds what the prompt asks for", shifted so that a
-# chance of one half is the calibrated threshold. What the hits say is fitted by
-# benchmarks/fits/fit_context.py; docs/how/constants.md, "Silence", has the figures. `names` and
-# `personal` are set by hand: nearly every question of the gold sets has one, so that a fit would
-# leave little to the hits, and a question without a name would get nothing. Cosines and token
-# similarities differ between models: where tokens were not compared, words alone decide.
-TOKEN_WEIGHTS: Final[Mapping[str, float]] = {
-    "bias": -11.6,
-    "tokens": 4.5,
-    "similarity": 7.85,
-    "met": 4.56,
-    "words": 2.68,
-    "proper": 2.59,
-    "names": 3.0,
-    "personal": 4.0,
+# Weights of logistic regressions of "the memory holds what the prompt asks for", by the kind of
+# prompt, shifted so that a chance of one half is the calibrated threshold. They are fitted by
+# benchmarks/fits/fit_silence.py; docs/how/constants.md, "Silence", has the figures. `names` alone
+# is set by hand: nearly every question about people has one. Cosines and token similarities differ
+# between models: where tokens were not compared, words alone decide, with weights that
+# benchmarks/fits/fit_context.py fitted, but for `names` and `personal`.
+KIND_WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
+    "question": {
+        "bias": -7.73,
+        "similarity": 3.4,
+        "tokens": 2.55,
+        "met": 2.64,
+        "coverage": 0.64,
+        "words": 2.3,
+        "proper": 0.85,
+        "weakest": 2.09,
+        "names": 3.0,
+    },
+    "request": {
+        "bias": -6.95,
+        "similarity": 3.4,
+        "tokens": 1.46,
+        "met": 1.59,
+        "coverage": 0.84,
+        "words": 2.54,
+        "proper": 1.67,
+        "my": 2.3,
+        "names": 3.0,
+    },
 }
 WORD_WEIGHTS: Final[Mapping[str, float]] = {
     "bias": -15.68,
@@ -57,7 +72,14 @@ WORD_WEIGHTS: Final[Mapping[str, float]] = {
 # The weights of other languages are fitted by benchmarks/fits/fit_languages.py. Pronouns of few
 # languages are known here, so that a question's mark counts by itself.
 FOREIGN_WEIGHTS: Final[Mapping[str, float]] = {
-    **TOKEN_WEIGHTS,
+    "bias": -11.6,
+    "tokens": 4.5,
+    "similarity": 7.85,
+    "met": 4.56,
+    "words": 2.68,
+    "proper": 2.59,
+    "names": 3.0,
+    "personal": 4.0,
     "foreign": -1.43,
     "asks": 2.0,
     "coverage": 5.0,
@@ -94,6 +116,8 @@ _REASONS: Final[Mapping[str, str]] = {
     "personal": "it asks about a person, or about what was said",
     "asks": "it ends as a question does",
     "proper": "a name of the prompt occurs in a hit",
+    "my": "it speaks of the one who asks",
+    "weakest": "the least similarity of a word that weighs much, in the hit that meets it best",
     "asked": "memory is asked on purpose; not fitted",
     "foreign": "it is not in English: to the model, texts of another language are all alike",
 }
@@ -101,7 +125,11 @@ _REASONS: Final[Mapping[str, str]] = {
 _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 _WORD = re.compile(rf"[{HAN_AND_KANA}]|[^\W_]+(?:'[^\W_]+)*")
 # A capital behind another word: German writes every noun so, but then the hit must hold it too.
-_PROPER = re.compile(r"(?<=[\w,;:] )[A-Z][\w'-]+")
+_PROPER = re.compile(r"(?<=[\w,;:] )[A-Z][\w'-]{2,}")
+_MY = re.compile(
+    r"\b(?:my|ours?|i|we|i'm|i've|i'd|we're|we've|us|(?<!give )(?<!show )(?<!tell )me)\b",
+    re.IGNORECASE,
+)
 # "How do I read a file?" asks about files, "What can I eat?" about the person who asks.
 _ADVICE = re.compile(
     r"\bhow (?:do|can|could|should|would|might) (?:i|we)\b"
@@ -109,6 +137,7 @@ _ADVICE = re.compile(
     r"|\bcomment (?:puis-je|(?:est-ce que )?je peux|dois-je|faire)\b|\bкак (?:мне|я могу)\b",  # noqa: RUF001
     re.IGNORECASE,
 )
+_NAME = re.compile(r"[A-Z][\w-]+")
 _QUESTION = re.compile(r"(?:[?？؟]|か。?|[吗呢]。?)\s*$")  # noqa: RUF001 (question marks)
 _ASKS = re.compile(
     r"[?？]\s*$"  # noqa: RUF001 (the question mark of Chinese)
@@ -196,15 +225,17 @@ class Relevance:
     Attributes:
         chance: From 0 to 1; 0.5 is the calibrated threshold.
         terms: Summands of log(chance / (1 - chance)).
+        kind: The kind of prompt, whose weights counted.
     """
 
     chance: float
     terms: Sequence[Term]
+    kind: PromptKind = "question"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decision as plain values, ready for JSON."""
         terms = {term.name: round(term.contribution, 4) for term in self.terms}
-        return {"chance": self.chance, "terms": terms}
+        return {"chance": self.chance, "terms": terms, "kind": self.kind}
 
 
 def is_small_talk(prompt: str) -> bool:
@@ -241,13 +272,17 @@ def judge(
     if is_asked:
         features["words"] = math.log1p(MOST_WORDS)
     model = hits[0].explain.model
+    kind: PromptKind = "request" if question.get("kind") == "request" else "question"
     if model in MODEL_WEIGHTS:
         weights = MODEL_WEIGHTS[model]
     elif "share_known" in question:
         weights = UNKNOWN_WEIGHTS
     else:
-        spoken = FOREIGN_WEIGHTS if "foreign" in features else TOKEN_WEIGHTS
+        spoken = FOREIGN_WEIGHTS if "foreign" in features else KIND_WEIGHTS[kind]
         weights = spoken if "tokens" in features else WORD_WEIGHTS
+        if weights is KIND_WEIGHTS["question"] and features["personal"]:
+            # "Where do I live?" is short, but no riddle or sum: those are why words count.
+            features["words"] = math.log1p(MOST_WORDS)
     terms = [
         Term(
             name=name,
@@ -263,7 +298,7 @@ def judge(
         because = "nothing but a time is asked for, and a hit is of that time"
         terms.append(Term(name="time", value=1.0, weight=TIME, contribution=TIME, because=because))
     total = sum(term.contribution for term in terms)
-    return Relevance(chance=1 / (1 + math.exp(-total)), terms=terms)
+    return Relevance(chance=1 / (1 + math.exp(-total)), terms=terms, kind=kind)
 
 
 def judge_features(
@@ -290,7 +325,8 @@ def judge_features(
         "names": float(bool(question.get("names")) or not words.isdisjoint(users)),
         "personal": float(asks),
         "asks": float(bool(_QUESTION.search(prompt))),
-        "proper": float(any(name in it.text for name in proper for it in first)),
+        "proper": float(any(proper & set(_NAME.findall(it.text)) for it in first)),
+        "my": float(bool(_MY.search(prompt))),
         "similarity": max((it.explain.similarity for it in first), default=0.0),
     }
     if question.get("language", "en") != "en":
@@ -303,5 +339,14 @@ def judge_features(
         )
         features["met"] = max(
             sum(match.share for match in matches if match.similarity > MET) for matches in compared
+        )
+        # A hit that meets all but the word that matters is about something else.
+        features["weakest"] = max(
+            min(
+                match.similarity
+                for match in matches
+                if match.share >= 0.5 * max(it.share for it in matches)
+            )
+            for matches in compared
         )
     return features

@@ -135,8 +135,35 @@ def test_a_question_for_a_day_alone_gets_its_memories_in_order(known: MemSense) 
     assert "months ago" in small
 
 
+def test_a_question_within_a_paste_is_searched_alone(known: MemSense) -> None:
+    log = "\n".join(f"2026-03-04 06:12:{at % 60:02} INFO took {at} ms" for at in range(400))
+    question = "Which nuts can't I eat?"
+    plain = known.context(question, user_id="ada")
+    pasted = known.context(f"{log}\n\n{question}\n\n{log}", user_id="ada")
+    assert str(pasted) == str(plain) != ""
+    assert [it.kind for it in pasted.notes] == ["prompt", "silence"]
+    assert question in pasted.notes[0]
+    assert "question: chance" in pasted.notes[1]
+
+
+def test_of_an_answer_pasted_parts_are_counted(known: MemSense) -> None:
+    output = "\n".join(f"2026-03-04 06:12:{at:02} ERROR loader took {at} ms" for at in range(40))
+    known.add(
+        [
+            ("user", "go on"),
+            ("assistant", f"{output}\n\nThe loader now reads in chunks of 64 KB.\n\n{output}"),
+        ],
+        user_id="kim",
+        session_id="agent",
+    )
+    prompt = known.context("What did we do about the loader's memory?", user_id="kim", silence=0)
+    assert "[… 40 lines]\n" in prompt.lines[0].text
+    assert "chunks of 64 KB" in prompt.lines[0].text
+    assert [line.side for line in prompt.lines] == ["assistant"]
+
+
 def test_what_the_prompt_has_already_is_left_out(known: MemSense) -> None:
-    first = known.context("Where do I live?", user_id="ada", card=False)
+    first = known.context("Where do I live?", user_id="ada", card=False, silence=0)
     [home, *_] = [line.chunk_id for line in first.lines if "Lisbon" in line.text]
     again = known.context("Where do I live?", user_id="ada", exclude=[home], silence=0)
     assert "Lisbon" not in again

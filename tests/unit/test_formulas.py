@@ -64,7 +64,8 @@ def test_a_regression_is_on_the_page_with_its_weights(heading: str, weights: Any
 
 def test_the_decision_to_be_silent_is_on_the_page_with_all_sets_of_weights() -> None:
     columns = (
-        silence.TOKEN_WEIGHTS,
+        silence.KIND_WEIGHTS["question"],
+        silence.KIND_WEIGHTS["request"],
         silence.FOREIGN_WEIGHTS,
         silence.WORD_WEIGHTS,
         silence.UNKNOWN_WEIGHTS,

@@ -101,7 +101,7 @@ def test_nearer_hits_names_and_personal_questions_raise_the_chance() -> None:
     assert judge("Which breed is my dog?", [far], {}).chance > judge(prompt, [far], {}).chance
     assert judge("Which dog has Ada?", [far], {}).chance > judge(prompt, [far], {}).chance
     assert judge(prompt, [far], {"names": ["Nate"]}).chance > judge(prompt, [far], {}).chance
-    assert judge("How do I read a file in Go?", [far], {}).chance < 0.1
+    assert judge("How do I read a file in Go?", [far], {}).chance < 0.2
     assert judge(prompt, [], {}).chance == 0.0
 
 

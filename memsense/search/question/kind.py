@@ -10,16 +10,11 @@ from numpy.typing import NDArray
 
 from memsense.embed.onnx import DATA, MODEL
 from memsense.search.question import Question
+from memsense.text.prompts import ORDER
 from memsense.types import PromptKind
 
-# For embedders without weights of their own. Measured by benchmarks/fits/prompt_kind.py.
-ORDER = re.compile(
-    r"^\W*(?:(?:please|hey|hi|ok(?:ay)?|so|now|let'?s)\W+)*"
-    r"(?:add|adjust|brainstorm|build|change|check|compare|continue|create|design|draft|explain|fix"
-    r"|generate|give me|help|implement|improve|make|optimi[sz]e|outline|plan|propose|recommend"
-    r"|refactor|review|rewrite|suggest|translate|update|write)\b",
-    re.IGNORECASE,
-)
+# For embedders without weights of their own, with the orders of ORDER. Measured by
+# benchmarks/fits/prompt_kind.py.
 _ADVICE = re.compile(
     r"\b(?:recommend(?:ations?)?|suggest(?:ions?)?|advice|advise|ideas?|tips?|best way|help me"
     r"|(?:can|could|would|will) you (?!remind|tell|remember|recall)|how (?:should|can|do) i"

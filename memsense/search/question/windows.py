@@ -4,31 +4,22 @@ A long question is one that the embedder's model does not read to its end: most 
 text or a story, which would hide the sentence that asks.
 """
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from memsense.embed import Window
-from memsense.search.question.kind import ORDER
 from memsense.text.lexemes import list_lexemes
+from memsense.text.prompts import (
+    LONGEST_ASKING,
+    MOST_ASKING,
+    QUESTION_MARKS,
+    begins_as_question,
+    split_sentences,
+)
 from memsense.text.words import OPENERS
-
-MOST_ASKING = 4
-"""Maximum number of sentences of a long question that count as what it asks."""
-
-LONGEST_ASKING = 500
-"""Characters of a sentence that may ask; a longer one is pasted text without full stops."""
 
 LEAST_WORDS = 2
 """Words, without function words, from which on asking sentences say what they are about."""
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。？！])|\n+")  # noqa: RUF001
-_QUESTION_MARKS = ("?", "？", "؟")  # noqa: RUF001
-_QUESTION_WORD = re.compile(
-    r"\W*(?:what|which|who|whose|whom|when|where|why|how|do|does|did|is|are|was|were|can|could"
-    r"|should|would|will|tell|show|remind|find|list)\b",
-    re.IGNORECASE,
-)
 
 
 class ChosenWindows(NamedTuple):
@@ -50,16 +41,16 @@ def find_asking(text: str) -> str:
     begins with a question word or an order. Of more than four, the first and the last two count.
     "Any ideas?" says too little: what it asks about is in the rest.
     """
-    sentences = _split_sentences(text)
+    sentences = split_sentences(text)
     last = len(sentences) - 2
     asking = [
         sentence
         for place, sentence in enumerate(sentences)
         if len(sentence) <= LONGEST_ASKING
         and (
-            sentence.endswith(_QUESTION_MARKS)
+            sentence.endswith(QUESTION_MARKS)
             # Lines of code and sentences of a story begin with such words, too.
-            or ((place < 2 or place >= last) and _begins_as_question(sentence))  # noqa: PLR2004
+            or ((place < 2 or place >= last) and begins_as_question(sentence))  # noqa: PLR2004
         )
     ]
     if len(asking) > MOST_ASKING:
@@ -79,8 +70,8 @@ def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:
         return ChosenWindows(windows)
     asks = [
         sum(
-            sentence.endswith(_QUESTION_MARKS) or _begins_as_question(sentence)
-            for sentence in _split_sentences(window.text)
+            sentence.endswith(QUESTION_MARKS) or begins_as_question(sentence)
+            for sentence in split_sentences(window.text)
         )
         for window in windows
     ]
@@ -94,11 +85,3 @@ def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:
         # Who asks for something in a few words does so at the end.
         asking=max(range(len(places)), key=lambda number: (asks[places[number]], number)),
     )
-
-
-def _split_sentences(text: str) -> list[str]:
-    return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip())]
-
-
-def _begins_as_question(sentence: str) -> bool:
-    return bool(_QUESTION_WORD.match(sentence) or ORDER.match(sentence))
