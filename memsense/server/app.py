@@ -201,13 +201,15 @@ def _error_response(request: Request, error: Exception) -> Response:
 
 def _unknown_route(request: Request) -> ProblemError:
     """Return the error for a path without a route, or for a method that the path lacks."""
-    shown = f"{request.method} {request.url.path}"
+    request_line = f"{request.method} {request.url.path}"
     routes = [route for router in API_ROUTERS for route in router.routes]
     matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     methods = {name for route in cast("list[APIRoute]", matching) for name in route.methods or ()}
     if methods:
         allowed = ", ".join(sorted(methods))
-        return ProblemError(405, f"no route {shown}; the path has {allowed}", {"Allow": allowed})
+        return ProblemError(
+            405, f"no route {request_line}; the path has {allowed}", {"Allow": allowed}
+        )
     parts = request.url.path.split("/")
     # The paths of the API, with the names and ids of the request; all begin alike.
     paths = [
@@ -220,7 +222,7 @@ def _unknown_route(request: Request) -> ProblemError:
     by_name = {path.removeprefix("/v1/"): path for path in paths}
     nearest = nearest_name(request.url.path.removeprefix("/v1/"), by_name)
     hint = f"; did you mean {by_name[nearest]}?" if nearest else ""
-    return ProblemError(404, f"no route {shown}{hint}")
+    return ProblemError(404, f"no route {request_line}{hint}")
 
 
 @cache
