@@ -14,7 +14,7 @@ from memsense.store.access import SCOPES, KeyScope
 SECRET = "zanzibarword"
 SAID = [{"role": "user", "content": f"My {SECRET} is green tea."}]
 OPEN_TO_ALL = {"/health/live", "/health/ready"}
-ROW_IDS = {"chunk_id", "trace_id"}
+ROW_IDS = {"chunk_id", "trace_id", "older", "newer"}
 LINES = {"Content-Type": "application/x-ndjson"}
 
 
@@ -40,6 +40,8 @@ class Store:
         key = self.memory.access_keys.create(name=f"key-{tenant}")
         self.in_path: dict[str, Any] = {
             "chunk_id": self.chunk_id,
+            "older": self.chunk_id,
+            "newer": later,
             "trace_id": self.trace_id,
             "erasure_id": erased["erasure_id"],
             "key_id": key.key.key_id,

@@ -80,6 +80,8 @@ def test_each_body_has_an_example_that_is_taken(served: Served) -> None:
                     add(client, session_id="later", embed="later")
                     given["job_ids"] = [client.get("/v1/jobs").json()["jobs"][0]["job_id"]]
                 named = {"chunk_id": chunk_id, "trace_id": trace_id, "name": "kitchen"}
+                if "{older}" in path:
+                    named |= {"older": chunk_id, "newer": add(client, session_id="newer")}
                 answer = client.request(method, path.format(**named), json=given)
                 assert answer.status_code < 300, (path, answer.text)
                 tried += 1

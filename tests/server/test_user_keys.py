@@ -155,6 +155,7 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/memories/{chunk_id}/text": "own",
     "POST /ui/memories/{chunk_id}/edit": "own",
     "POST /ui/memories/{chunk_id}/not-a-change": "own",
+    "POST /ui/memories/{chunk_id}/undo": "own",
     "POST /ui/memories/bulk/{action}": "own",
     "GET /ui/add": "own",
     "POST /ui/add": "own",
@@ -164,6 +165,7 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/traces/compare": "own",
     "GET /ui/traces/{trace_id}": "own",
     "GET /ui/traces/{trace_id}/replay": "own",
+    "GET /ui/traces/{trace_id}/difference": "own",
     "GET /ui/questions": "whole",
     "GET /ui/questions/set": "whole",
     "POST /ui/questions/label": "whole",
@@ -196,7 +198,7 @@ NAMES_NOTHING = {
     "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
-    "state", "decision", "again",
+    "state", "decision", "again", "version",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout", "exchange_gap", "set_name", "right", "before", "after",
@@ -225,6 +227,8 @@ class Stored:
             "chunk": self.chunk_id,
             "older": self.chunk_id,
             "newer": self.later_id,
+            "a": self.chunk_id,
+            "b": self.later_id,
             "decision": "set",
             "why": str(self.chunk_id),
             "trace_id": self.trace_id,
@@ -265,6 +269,8 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     ]
     place: dict[str, Any] = {"user_id": user_id, "session_id": f"{user_id}-session"}
     [chunk] = memory.add(said, **place, tags=[f"{user_id}-tag"], agent_id=f"{user_id}-agent")
+    answer = f"It is a thing of {words[1]}, which was said before."
+    memory.update(chunk.chunk_id, content={"assistant": answer})
     again = [{"role": "user", "content": f"Green tea again with Maria Silva, said {words[1]}."}]
     [later_chunk] = memory.add(again, user_id=user_id, session_id=f"{user_id}-later")
     memory.projects.create(f"{user_id}-project", [f"{user_id}-session"])
@@ -413,6 +419,7 @@ FORMS = {
     "/ui/memories/erase": {"user", "session", "confirmed"},
     "/ui/memories/bulk/{action}": {"chunk", "tag", "reason", "back"},
     "/ui/memories/{chunk_id}/not-a-change": {"older", "newer"},
+    "/ui/memories/{chunk_id}/undo": {"version"},
     "/ui/memories/{chunk_id}/edit": {"user_text", "assistant_text", "tags", "reason"},
     "/ui/record": {"q", "user", "session", "since", "until", "tag", "hits", "profile"},
     "/ui/add": {"user", "session", "user_text", "assistant_text", "tags", "at", "key"},
@@ -460,6 +467,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
         "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE,
         "older": ada.chunk_id, "newer": ada.later_id, "decision": "set",
+        "a": ada.chunk_id, "b": ada.later_id, "version": "1",
     }  # fmt: skip
     if route.path == "/ui/memories/bulk/{action}":
         values["action"] = "tag"
@@ -494,6 +502,8 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "POST /ui/memories/bulk/{action}": {"chunk", "tag"},
         "POST /ui/memories/{chunk_id}/edit": {"tags"},
         "POST /ui/memories/{chunk_id}/not-a-change": {"older", "newer"},
+        "POST /ui/memories/{chunk_id}/undo": {"version"},
+        "GET /ui/traces/{trace_id}/difference": {"a", "b"},
         "GET /ui/traces/compare": {"one", "other"},
         "POST /ui/memories/erase": {"user", "session", "confirmed"},
     }.get(f"{method} {route.path}", set())
