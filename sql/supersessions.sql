@@ -138,7 +138,7 @@ INSERT INTO memsense.supersessions
     (tenant_id, scope_id, chunk_id, older_id, reason, strength, state, decided_by, decided_at)
 VALUES (
     %(tenant_id)s, %(scope_id)s, %(newer_id)s, %(older_id)s, coalesce(%(reason)s, ''), 0, %(state)s, %(actor)s,
-    clock_timestamp()
+    now()
 )
 ON CONFLICT (tenant_id, scope_id, chunk_id, older_id) DO UPDATE SET
     state = excluded.state, decided_by = excluded.decided_by, decided_at = excluded.decided_at,

@@ -20,7 +20,7 @@ _ACCEPTED: dict[type, tuple[type, ...]] = {
     str: (str,),
 }
 TEXT_SETTINGS = frozenset(
-    "profile date_order embedder_failure hemisphere history on_expiry on_quota timezone"
+    "profile date_order embedder_failure hemisphere history on_expiry on_quota redact timezone"
     " week_start".split()
 )
 """Settings that are not constants of a profile: their values are texts, read as they are."""

@@ -80,7 +80,7 @@ UNASKED: Final = Evidence(
 )  # fmt: skip
 """Weights of a write, which knows no question: they find pairs, and call nothing a change."""
 
-LEAST_LOGIT: Final = 0.0
+LEAST_LOGIT: Final = 2.0
 """Logit of `UNASKED` above which a write stores a pair."""
 
 _SHORT: Final = 3

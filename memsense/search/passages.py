@@ -25,7 +25,7 @@ USER_LENGTH: Final = 540
 """Characters of a user's text in a short passage: 500, and room for the ends of a cut."""
 
 ANSWER_LENGTH: Final = 500
-CUT_ANSWER_LENGTH: Final = 420
+CUT_ANSWER_LENGTH: Final = 200
 """Characters of the stretch that is left of an answer with more than ANSWER_LENGTH."""
 
 MET = 0.6

@@ -23,7 +23,7 @@ def complete(line: str) -> list[str]:
         ("memsense why-not tea 1 --profile k", ["keyword_focused"]),
         ("memsense eval locomo file.json -p v", ["vector_heavy"]),
         ("memsense search tea --kind p", ["preference"]),
-        ("memsense ingest log --format claude", ["claude_code", "claude_ai"]),
+        ("memsense ingest log --format claude", ["claude_code", "claude_ai", "claude_export"]),
         ("memsense trace show 1 --format ma", ["markdown"]),
         ("memsense search tea --profile nothing", []),
     ],

@@ -10,6 +10,7 @@ from memsense.cli.app import COMMANDS
 EXAMPLES = {
     "add": "add - --user ada",
     "archive": "archive 2",
+    "changes": "changes list --user ada",
     "compare": "compare",
     "config": "config show",
     "context": "context bees --user ada --silence 0",

@@ -353,7 +353,7 @@ def test_traces_replay_and_why_not_know_the_route(memory: MemSense) -> None:
     assert replay.is_unchanged
     assert [hit.chunk_id for hit in replay.new] == [hit.chunk_id for hit in result]
     trace = memory.traces.get(result.trace_id)
-    assert {route for item in trace.candidates for route in item.routes} == {"graph"}
+    assert {route for item in trace.candidates for route in item.routes or ()} == {"graph"}
     silent = next(chunk for chunk in ids if "nothing to say" in memory.get(chunk).content)
     options: Any = {"user_id": "ada", "profile": profile, "granularity": "turn", "top_k": 2}
     verdict = memory.why_not("Where is Lisbon?", silent, **options)

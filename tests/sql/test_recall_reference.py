@@ -271,7 +271,9 @@ def test_the_and_query_ranks_by_ts_rank_cd_over_the_chunks_own_text(
         ).fetchone()
         if row:
             expected[chunk_id] = row[0]
-    assert {item.chunk_id: item.routes[0].score for item in candidates} == pytest.approx(expected)
+    assert {
+        item.chunk_id: item.routes[0].score for item in candidates if item.routes
+    } == pytest.approx(expected)
     assert len(expected) > 3
 
 
@@ -285,7 +287,7 @@ def test_a_field_without_weight_finds_nothing(
     )
     _, candidates = run_recall(recall_conn, ask("Lisbon tea winter", only))
     documents, scores = reference_scores(recall_conn, "Lisbon tea winter", only)
-    found = {item.chunk_id: item.routes[0].score for item in candidates}
+    found = {item.chunk_id: item.routes[0].score for item in candidates if item.routes}
     assert found == pytest.approx(scores["lexical"], abs=1e-9)
     texts = {item.chunk_id: item.fields for item in documents}
     others = {"user", "assistant", "tag", "context"} - {field}
@@ -331,7 +333,7 @@ def test_lengths_may_count_in_full_though_a_field_is_empty(
     documents, scores = reference_scores(recall_conn, "Lisbon tea winter", full)
     assert any(not item.lengths[field] for item in documents for field in ("assistant", "tag"))
     _, candidates = run_recall(recall_conn, ask("Lisbon tea winter", full))
-    found = {item.chunk_id: item.routes[0].score for item in candidates}
+    found = {item.chunk_id: item.routes[0].score for item in candidates if item.routes}
     assert found
     assert found == pytest.approx({i: scores["lexical"][i] for i in found}, abs=1e-9)
 
@@ -344,6 +346,8 @@ def test_a_common_word_outside_the_budget_still_scores(
     question = "Lisbon tea rain"
     _, scores = reference_scores(recall_conn, question, tight)
     _, candidates = run_recall(recall_conn, ask(question, tight))
+    # Others are there for being pairs of these.
+    candidates = [item for item in candidates if item.routes]
     assert 0 < len(candidates) < len(scores["lexical"])
     for item in candidates:
         expected = scores["lexical"][item.chunk_id]

@@ -20,7 +20,7 @@ from memsense.search.prompt import INTRODUCTION, RULES_HEADING, Prompt
 
 DATA = Path(__file__).parents[1] / "data"
 PLANTED = [json.loads(line) for line in (DATA / "planted_rules.jsonl").read_text().splitlines()]
-BREAD = "How do I bake a sourdough bread?"
+BREAD = "How long does a sourdough bread rise?"
 """A prompt that concerns none of the memories."""
 
 

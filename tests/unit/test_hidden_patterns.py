@@ -18,11 +18,13 @@ MAKERS = frozenset(
     f"memsense.{name}"
     for name in (
         "ingest.mapping.format_map",
+        "ingest.mapping.mapped",
         "draft.facets.rules",
         "draft.facets.tagger",
         "search.question.time.alone",
         "search.question.time.patterns",
         "text.lexemes",
+        "text.secrets",
     )
 )
 """Modules whose function compiles what the module, the rules, or a format's file give it.

@@ -101,6 +101,8 @@ _OPENERS: Final = """after all always answer each for he i if in it keep make my
 
 # Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
 _FOREIGN_LINE = re.compile(r"\s*(?:[>|<#$@`\[{]|//|--|==|\d{1,2}:\d\d|.*\s-->\s)")
+_LINE = re.compile(r"[^\n]+")
+_WORD = re.compile("[a-z']+")
 _LABEL = re.compile(r"\s*(?:[-*] )?(?P<label>[^:.?!\n]{1,60}):(?:\s|$)")
 # The user says "Rule: no spoilers.", but not "Nadja: no spoilers."
 _OWN_LABEL = re.compile(
@@ -214,7 +216,7 @@ def read_cues(sentences: Sequence[str]) -> NDArray[np.float64]:
     """Return the cues of sentences, (n, cues) float64; the last one is 1."""
     rows: list[list[float]] = []
     for sentence in sentences:
-        words = re.findall(r"[a-z']+", sentence.lower())
+        words = _WORD.findall(sentence.lower())
         opener = next((word for word in words if word != "please"), "")
         features = [float(bool(cue.search(sentence))) for cue in _CUES]
         features += [min(len(words), 30) / 30, *(float(opener == it) for it in _OPENERS), 1.0]
@@ -246,7 +248,7 @@ def own_sentences(text: str) -> Iterator[tuple[int, int]]:
     typed = [part for part in cut_prompt(text) if part.kind != "pasted"]
     end_of_own = mail.start() if mail else len(text)
     lines: dict[int, bool] = {}  # start of each own line: whether it asks about a text
-    for line in re.finditer(r"[^\n]+", text[:end_of_own]):
+    for line in _LINE.finditer(text, 0, end_of_own):
         is_typed = any(part.start < line.end() and line.start() < part.end for part in typed)
         label = _LABEL.match(line[0])
         is_other = label is not None and not _OWN_LABEL.match(label["label"].strip())

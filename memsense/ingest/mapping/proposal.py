@@ -60,6 +60,8 @@ _HIDDEN = frozenset("deleted hidden isdeleted ishidden issystem partial sidechai
 _HTML = re.compile(r"\s*<(?:p|div|span|br)\b[^<>]*>", re.IGNORECASE)
 _SIMPLE = re.compile(r"[^\W\d]\w*")
 _IS_PLAIN = re.compile(r"[^$\[\].@*=]+")
+_STEP_END = re.compile(r"[.\[]")
+_SIGNS = re.compile(r"[\[\].*'\"]+")
 _WORDS = re.compile(r"[^\W\d_][.,;:!?]?\s+\S|[.?!]\W?$|[^\W\d_\x00-\x7f]")
 _SUFFIX = re.compile(r"_?id$", re.IGNORECASE)
 _INDEXES = re.compile(r"\[\*\]|\.\*$")
@@ -300,7 +302,7 @@ def _candidates(place: _Place) -> Iterator[Fields]:
         if _PROMPT.search(ends[one]) and _RESPONSE.search(ends[other])
     )
     for fields in chain(turns, islice(pairs, _MOST_COLUMNS)):
-        used = {re.split(r"[.\[]", path, maxsplit=1)[0] for _, path in fields}
+        used = {_STEP_END.split(path, maxsplit=1)[0] for _, path in fields}
         keys = [key for key in opened if key in used]
         texts = [v for name, path in fields if name == "content" for v in columns.get(path, ())]
         is_html = 2 * sum(bool(_HTML.match(v)) for v in texts if isinstance(v, str)) > len(texts)
@@ -310,7 +312,7 @@ def _candidates(place: _Place) -> Iterator[Fields]:
 
 def _last_name(path: str) -> str:
     """Return the last key of a path that says more than that it is a text."""
-    keys = [key for key in re.split(r"[\[\].*'\"]+", path) if key]
+    keys = [key for key in _SIGNS.split(path) if key]
     return next((key for key in reversed(keys) if key not in _CELLS), keys[-1] if keys else "")
 
 
