@@ -81,7 +81,11 @@ UNASKED: Final = Evidence(
 """Weights of a write, which knows no question: they find pairs, and call nothing a change."""
 
 LEAST_LOGIT: Final = 2.0
-"""Logit of `UNASKED` above which a write stores a pair."""
+"""Logit of `UNASKED` above which a write stores a pair.
+
+From 0 on, a search reads a tenth more rows, for the partners of its candidates; from 2 on, no set
+of benchmarks/panel.py finds less.
+"""
 
 _SHORT: Final = 3
 """Number of sentences up to which a message is read whole."""
