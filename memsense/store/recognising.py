@@ -15,6 +15,9 @@ from memsense.store.scopes import Namespace, Scope, find_scope
 CANDIDATES = 5
 """Stored logs that a log is compared with, those with most of its texts first."""
 
+AT_ONCE = 500
+"""Keys of contents that one statement looks up."""
+
 LEAST_CHARACTERS = 20
 """Characters of a text that is looked for under any speaker and time."""
 
@@ -122,9 +125,15 @@ class _Ledger:
                 for key, size in zip(log.keys, log.sizes, strict=True)
                 if size >= LEAST_CHARACTERS
             }
-        lows, highs = zip(*sorted(ranges), strict=True)
-        values = {**self._key, "lows": list(lows), "highs": list(highs)}
-        return fetch_all(self._connection, "find_by_content", values)
+        ordered = sorted(ranges)
+        hits: Counter[str] = Counter()
+        # A statement with the keys of a long log fills the buffers of the connection's pipeline:
+        # measured with 30,000 messages, client and server then waited for each other for ever.
+        for start in range(0, len(ordered), AT_ONCE):
+            lows, highs = zip(*ordered[start : start + AT_ONCE], strict=True)
+            values = {**self._key, "lows": list(lows), "highs": list(highs)}
+            hits.update(dict(fetch_all(self._connection, "find_by_content", values)))
+        return sorted(hits.items())
 
     def align(
         self, log: Log, session_ids: Sequence[str]
