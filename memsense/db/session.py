@@ -14,6 +14,7 @@ import psycopg
 from psycopg import RawCursor
 from psycopg import errors as pg
 from psycopg.abc import PQGen
+from psycopg.generators import send
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
@@ -152,6 +153,8 @@ class _Pipeline(psycopg.Pipeline):
         try:
             self._enqueue_sync()
             yield from self._communicate_gen()
+            # A statement of two megabytes is not sent yet: without this, both sides would wait.
+            yield from send(self.pgconn)
         finally:
             yield from self._fetch_gen(flush=False)
 

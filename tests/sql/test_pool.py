@@ -12,6 +12,7 @@ from waiting import wait_for_lock
 from memsense import MemSense
 from memsense.config import Settings
 from memsense.db import Pool, transaction
+from memsense.db.session import one_round_trip
 from memsense.errors import ConnectionFailedError
 
 OpenMemory = Callable[..., MemSense]
@@ -125,3 +126,15 @@ def count_connections(url: str) -> int:
         ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def test_a_statement_of_megabytes_is_sent_whole_in_one_round_trip(database_url: str) -> None:
+    keys = [number.to_bytes(16) for number in range(60_000)]
+    with (
+        Pool(database_url, min_size=1, max_size=1, timeout=20) as pool,
+        pool.connection() as connection,
+    ):
+        with one_round_trip(connection):
+            connection.execute("SELECT 1")
+            counted = connection.execute("SELECT cardinality(%s::bytea[])", [keys])
+        assert counted.fetchone() == (60_000,)
