@@ -4,7 +4,8 @@ One search, or a second one within the prompt's project; the decision whether an
 concerns the prompt; then the card and the passages that matter, within a token budget.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -13,7 +14,7 @@ from memsense.client.listing import Listing
 from memsense.client.searches import Searches
 from memsense.errors import NotFoundError
 from memsense.search.card import KINDS, make_card, make_rules
-from memsense.search.hits import judged, source_of
+from memsense.search.hits import Hit, judged, source_of
 from memsense.search.passages import Source
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
 from memsense.search.question import fold_blanks
@@ -108,27 +109,24 @@ def assemble(
         is_named = bool(name) and name in request.query.casefold()
         return project is None or chunk.project in {None, project} or is_named
 
-    own = [hit for hit in result if is_own(hit.chunk)]
-    others = [hit for hit in result if not is_own(hit.chunk)]
-    if others and project is not None:
+    inside: Sequence[Hit] = ()
+    if project is not None and not all(is_own(hit.chunk) for hit in result):
         # Other projects took places of the list: look into this one alone, too.
         filters = replace(request.filters, project=project)
-        try:
+        # Of a new folder, nothing is stored yet.
+        with suppress(NotFoundError):
             [inside] = searches.answer([replace(request, filters=filters)], trace=False)
-            in_project = list(inside)
-        except NotFoundError:
-            in_project = []  # nothing is stored about this project yet, as in a new folder
-        own_ids = {hit.chunk_id for hit in own}
-        own += [hit for hit in in_project if hit.chunk_id not in own_ids]
-        reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
-        others = [hit for hit in others if hit.chunk_id not in reached]
+    own, others = prefer_project(result, inside, is_own)
     relevance = judge(request.query, judged(own, result.analysis), result.question)
     sources: list[Source] = []
     if relevance.chance >= silence:
         # Memories of a project that the prompt names stand under its name, too.
-        names = [hit.chunk.project if hit.chunk.project != project else None for hit in own]
-        apart = [(name or "") if project is not None else "" for name in names]
-        sources = [source_of(hit, apart=name) for hit, name in zip(own, apart, strict=True)]
+        sources = [
+            source_of(
+                hit, apart="" if project in {None, hit.chunk.project} else hit.chunk.project or ""
+            )
+            for hit in own
+        ]
     if others:
         apart = judge(request.query, judged(others), result.question)
         # A fact of another project must be asked for: small resemblance is everywhere.
@@ -150,7 +148,7 @@ def assemble(
     if sources:
         notes.append(Note("silence", f"something known concerns the prompt: {chance}"))
     else:
-        notes = [*notes, Note("silence", f"{NOTHING_KNOWN} ({chance})")]
+        notes.append(Note("silence", f"{NOTHING_KNOWN} ({chance})"))
         if not standing:
             return Prompt(notes=notes)
     lines: list[CardLine] = []
@@ -184,6 +182,23 @@ def assemble(
         least_chance=LEAST_CHANCE if silence else 0.0,
         notes=notes,
     )
+
+
+def prefer_project(
+    hits: Sequence[Hit], inside: Sequence[Hit], is_own: Callable[[Chunk], bool]
+) -> tuple[list[Hit], list[Hit]]:
+    """Return the hits of a project, and those of other projects.
+
+    Args:
+        hits: Hits over all projects.
+        inside: Hits of the project alone, whose pool may hold memories about others.
+        is_own: Whether a memory counts as the project's.
+    """
+    own = [hit for hit in hits if is_own(hit.chunk)]
+    own_ids = {hit.chunk_id for hit in own}
+    own += [hit for hit in inside if hit.chunk_id not in own_ids]
+    own_ids |= {hit.chunk_id for hit in inside}
+    return own, [hit for hit in hits if hit.chunk_id not in own_ids]
 
 
 def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:

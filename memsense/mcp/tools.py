@@ -1,7 +1,8 @@
 """The seven tools, with the descriptions that a model reads."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from inspect import cleandoc
@@ -9,10 +10,10 @@ from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
-from memsense.client.assembly import APART_CHANCE
+from memsense.client.assembly import APART_CHANCE, prefer_project
 from memsense.client.verbs import Memory
 from memsense.declaration import parameters_of, unknown_argument
-from memsense.errors import MemSenseError
+from memsense.errors import MemSenseError, NotFoundError
 from memsense.inputs import LONGEST_NOTE, about, describe_argument_fault, whole_number
 from memsense.mcp.answers import (
     describe_contents,
@@ -25,10 +26,11 @@ from memsense.mcp.answers import (
 )
 from memsense.mcp.scope import FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
+from memsense.search.hits import Hit
 from memsense.search.request import FILTER_NAMES
 from memsense.text.prompts import searched
 from memsense.text.visible import show
-from memsense.types import ChosenKind
+from memsense.types import ChosenKind, Chunk
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -168,16 +170,19 @@ class Tools:
         # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
         decides_alone = explain or options.get("min_score") is not None
         if access.scope.project is not None and options["project"] is None and not decides_alone:
-            others = [hit for hit in result if access.scope.project_apart(hit.chunk)]
-            if others:
-                # They took places of the list: look into the own project alone, too.
+
+            def is_own(chunk: Chunk) -> bool:
+                return not access.scope.project_apart(chunk)
+
+            if not all(is_own(hit.chunk) for hit in result):
+                # Others took places of the list: look into the own project alone, too.
                 arguments["project"] = access.scope.project
-                inside = await access.memory.search(query, trace=False, **arguments)
-                reached = {hit.chunk_id for hit in others}
-                own = [hit for hit in result if hit.chunk_id not in reached]
-                listed = {hit.chunk_id for hit in (*own, *others)}
-                own += [hit for hit in inside if hit.chunk_id not in listed]
-                if replace(result, hits=others).relevance.chance >= APART_CHANCE:
+                inside: Sequence[Hit] = ()
+                # Of a new folder, nothing is stored yet.
+                with suppress(NotFoundError):
+                    inside = await access.memory.search(query, trace=False, **arguments)
+                own, others = prefer_project(result, inside, is_own)
+                if others and replace(result, hits=others).relevance.chance >= APART_CHANCE:
                     own += others
                 result = replace(result, hits=own[: options["top_k"]])
         if result and not decides_alone:

@@ -748,6 +748,13 @@ def test_a_recall_names_the_project_of_each_line_that_is_about_another(database_
 
     serve(database_url, without, scope=Scope(user_id="ada"))
 
+    # Nothing is stored about a new folder's project yet.
+    async def in_new_folder(client: Client) -> None:
+        told = await ask(client, "recall", question="Which port has mills queue number 3?")
+        assert "project mills:" in told
+
+    serve(database_url, in_new_folder, scope=Scope(user_id="ada", project="spindles"))
+
 
 def test_the_header_of_a_host_names_its_project(database_url: str) -> None:
     http = SimpleNamespace(headers={"Memsense-Project": "mills"})
