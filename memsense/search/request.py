@@ -103,17 +103,29 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-def _read_question(text: object) -> str:
+def _require_text(text: object) -> str:
     if not isinstance(text, str):
         raise wrong_value("must be a text", text)
     if "\x00" in text:
         raise ValueError("holds a NUL character")
-    folded = fold_blanks(clean_text(text))
-    if not folded:
+    return text
+
+
+def _limit(text: str, longest: int) -> str:
+    if len(text) > longest:
+        raise ValueError(f"has {len(text):,} characters; at most {longest:,} are taken")
+    return text
+
+
+def _require_words(text: str) -> str:
+    if not text.strip():
         raise ValueError("is empty: ask something")
-    if len(folded) > LONGEST_QUESTION:
-        raise ValueError(f"has {len(folded):,} characters; at most {LONGEST_QUESTION:,} are taken")
-    return folded
+    return text
+
+
+def _read_question(text: object) -> str:
+    folded = fold_blanks(clean_text(_require_text(text)))
+    return _limit(_require_words(folded), LONGEST_QUESTION)
 
 
 QuestionText = Annotated[
@@ -127,16 +139,8 @@ QuestionText = Annotated[
 
 
 def _read_prompt(text: object) -> str:
-    if not isinstance(text, str):
-        raise wrong_value("must be a text", text)
-    if "\x00" in text:
-        raise ValueError("holds a NUL character")
-    if len(text) > LONGEST_PROMPT:
-        raise ValueError(f"has {len(text):,} characters; at most {LONGEST_PROMPT:,} are taken")
-    cleaned = clean_text(read_ends(text))
-    if not cleaned.strip():
-        raise ValueError("is empty: ask something")
-    return cleaned
+    # Limited before its middle is left out, which reads all of it.
+    return _require_words(clean_text(read_ends(_limit(_require_text(text), LONGEST_PROMPT))))
 
 
 PromptText = Annotated[

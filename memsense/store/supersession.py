@@ -198,13 +198,6 @@ def list_changes(
     limit: int,
 ) -> list[PossibleChange]:
     """Return a page of pairs, the newest first, those behind a newer and an older exchange."""
-    statement = fill(
-        "list_changes",
-        FILE,
-        steps=join_expiry(SCOPES),
-        is_newer_shown=is_shown("l.chunk_id"),
-        is_older_shown=is_shown("l.older_id"),
-    )
     before_newer, before_older = behind or (None, None)
     values = {
         **namespace.key,
@@ -214,7 +207,7 @@ def list_changes(
         "before_older": before_older,
         "limit": limit,
     }
-    return fetch_all(connection, as_sql(statement), values, of=PossibleChange)
+    return fetch_all(connection, as_sql(_fill_listing("list_changes")), values, of=PossibleChange)
 
 
 def list_supersessions(
@@ -224,12 +217,18 @@ def list_supersessions(
     user_id: str | None = None,
 ) -> list[SupersededFact]:
     """Return the confirmed links in which these exchanges stand, on either side."""
-    statement = fill(
-        "list_supersessions",
+    values = {**namespace.key, "user_id": user_id, "chunk_ids": list(chunk_ids)}
+    return fetch_all(
+        connection, as_sql(_fill_listing("list_supersessions")), values, of=SupersededFact
+    )
+
+
+def _fill_listing(name: str) -> str:
+    """Return the text of a statement that lists pairs whose exchanges are both shown."""
+    return fill(
+        name,
         FILE,
         steps=join_expiry(SCOPES),
         is_newer_shown=is_shown("l.chunk_id"),
         is_older_shown=is_shown("l.older_id"),
     )
-    values = {**namespace.key, "user_id": user_id, "chunk_ids": list(chunk_ids)}
-    return fetch_all(connection, as_sql(statement), values, of=SupersededFact)
