@@ -473,7 +473,8 @@ USING (
     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
 ) AS own
 WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s
-  AND l.granularity = own.granularity AND l.lexeme = own.lexeme AND l.document_frequency <= 0;
+  AND l.granularity = own.granularity AND l.lexeme = own.lexeme AND reverse(l.lexeme) = reverse(own.lexeme)
+  AND l.document_frequency <= 0;
 
 -- name: count_chunks
 INSERT INTO memsense.scope_statistics (

@@ -485,7 +485,7 @@ def test_the_bytes_of_all_users_are_those_of_the_tables(
     memory: MemSense, database_url: str, conn: psycopg.Connection[Any]
 ) -> None:
     for user_id in ("ada", "bo"):
-        for number in range(40):
+        for number in range(0, 40, 4):
             text = " ".join(f"word{number * 7 + n * n % 1009}" for n in range(20 + 15 * number))
             said = [{"role": "user", "content": text}, {"role": "assistant", "content": text[::-1]}]
             memory.add(said, user_id=user_id, session_id=f"s{number}")

@@ -324,6 +324,8 @@ def test_an_add_reads_few_rows_of_a_store_that_was_never_analysed(module_databas
         for number in range(150):
             text = f"I keep {number} bees and hive {number // 3} near the orchard."
             say(memory, text, 1900 + number)
+        for start in (0, 120, 240, 360, 480, 60):
+            say(memory, " ".join(f"bee{start + number}" for number in range(120)), 2060 + start)
     with psycopg.connect(module_database_url) as conn:
         (tenant_id,) = conn.execute("SELECT tenant_id FROM memsense.tenants").fetchone() or (0,)
         namespace = find_namespace(conn, tenant_id, "default")
@@ -336,6 +338,7 @@ def test_an_add_reads_few_rows_of_a_store_that_was_never_analysed(module_databas
         pairs = list(find_pairs(conn, scope, list(newest)))
         after = conn.execute(reads).fetchone() or (0,)
     assert pairs
-    # A scan of the memory for each of eight words, some more on PostgreSQL 16; joined with itself
-    # it would be 22,500 rows.
+    # A scan of the memory for each of eight words, some more on PostgreSQL 16, and each word of
+    # the newest exchange; joined with itself the memory would be 22,500 rows, and the vocabulary
+    # read for each word 290,000.
     assert after[0] - before[0] < 20 * 150
