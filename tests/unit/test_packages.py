@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 import memsense
 from memsense.hooks.agents import TASKS
@@ -25,7 +26,9 @@ from memsense.hosts.hooks import (
 ROOT = Path(__file__).parents[2]
 DESCRIPTION = "Memory of earlier conversations, recalled before each prompt, and why."
 SERVER: Mapping[str, Any] = {"memsense": {"command": "memsense", "args": ["mcp"]}}
-ABOUT: Mapping[str, Any] = {"name": "memsense", "version": memsense.__version__}
+# Plugins have versions of three numbers: those of the release that comes next.
+VERSION = Version(memsense.__version__).base_version
+ABOUT: Mapping[str, Any] = {"name": "memsense", "version": VERSION}
 TOLD: Mapping[str, Any] = {**ABOUT, "description": DESCRIPTION}
 AUTHOR: Mapping[str, Any] = {"name": "memsense"}
 

@@ -23,12 +23,23 @@ def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_newest_version_of_the_changelog_is_the_packages() -> None:
+def test_the_version_is_the_newest_of_the_changelog_or_the_one_in_work() -> None:
     headings = re.findall(r"^## (\S+)(?: - (\S+))?$", read("CHANGELOG.md"), re.MULTILINE)
     assert headings[0] == ("Unreleased", "")
-    version, day = headings[1]
-    assert version == PROJECT["version"]
+    released, day = headings[1]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
+    version = Version(PROJECT["version"])
+    assert version == Version(released) or (version.is_devrelease and version > Version(released))
+
+
+def test_a_released_version_keeps_its_schema() -> None:
+    schemas: dict[str, str] = json.loads(read("tests/data/released.json"))
+    headings = re.findall(r"^## (\d\S+) - ", read("CHANGELOG.md"), re.MULTILINE)
+    assert sorted(schemas) == sorted(headings)
+    revisions = [path.name[:4] for path in (ROOT / "alembic" / "versions").glob("*.py")]
+    assert set(schemas.values()) <= set(revisions)
+    if PROJECT["version"] in schemas:
+        assert schemas[PROJECT["version"]] == max(revisions)
 
 
 def test_every_dependency_is_pinned_at_a_version_that_its_bound_allows() -> None:
