@@ -173,6 +173,11 @@ class Settings(BaseModel):
     require_policies: bool = Field(
         default=False, description="refuse to open what row-level security does not guard"
     )
+    owner_url: str | None = Field(
+        default=None,
+        description="database_url as the tables' owner or a superuser, who makes the schema and the"
+        " roles when a container starts (serve --in-container)",
+    )
     seal_key: str | None = Field(
         default=None, description="signs the tenant of each transaction, where tenants are sealed"
     )

@@ -50,6 +50,15 @@ def serve(
         ),
     ] = False,
     opens: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    in_container: Annotated[
+        bool,
+        typer.Option(
+            "--in-container",
+            help="Start as the image does: prepare the database as MEMSENSE_OWNER_URL, write a"
+            " first key to first-key in the data directory if there is none, listen on all"
+            " addresses and ask for keys.",
+        ),
+    ] = False,
     rate: Annotated[
         float,
         typer.Option(metavar="N", help="Requests per second that each key may send on average."),
@@ -107,9 +116,9 @@ def serve(
     """
     settings = target_of(ctx).settings()
     options = ServerOptions(
-        host=host,
+        host="0.0.0.0" if in_container and host == DEFAULT_HOST else host,  # noqa: S104
         port=port,
-        needs_key=require_keys,
+        needs_key=require_keys or in_container,
         rate=rate,
         burst=burst,
         slots=slots,
@@ -122,6 +131,10 @@ def serve(
     # The server is an extra (memsense[server]); `key` works without it.
     run = import_module("memsense.server.run")
     end_when_interrupted()
+    if in_container:
+        place = import_module("memsense.server.first_start").prepare(settings, wait=wait)
+        if place is not None:
+            typer.echo(f"a first access key with all scopes is in {place}", err=True)
     run.serve(settings, options, on_start=print_address, opens=PAGE if opens else None, wait=wait)
 
 
