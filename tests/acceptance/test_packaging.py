@@ -82,6 +82,13 @@ def test_the_wheel_ingests_and_answers_in_a_clean_environment(
     assert hit["content"] == "user: My bicycle is teal."
 
 
+def test_the_text_on_pypi_has_no_link_into_this_repository(installed: Path) -> None:
+    program = "from importlib.metadata import metadata; print(metadata('memsense').get_payload())"
+    text = run(installed / "python", "-c", program, data_dir=installed, cwd=installed)
+    assert "pip install memsense" in text
+    assert re.findall(r"\]\((?!https?:)", text) == []
+
+
 def test_the_readmes_python_example_finds_what_it_stored(data: Path, tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     printed: list[str] = []
