@@ -11,6 +11,7 @@ from memsense.db.migrate import (
     drop_policies,
     lift_policies,
     load_views,
+    note_maker,
     run_text,
     secure,
 )
@@ -69,6 +70,7 @@ def run() -> None:
             run_text(connection, load_views())
             run_text(connection, load_functions())
             secure(connection)
+            note_maker(connection)
         else:  # an older memsense sets no tenant, so its reads would see no rows
             drop_policies(connection)
 

@@ -5,11 +5,13 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
 
 import psycopg
 from psycopg import errors as pg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from memsense.db import check_server, citus, connect, database_errors, queries
@@ -39,10 +41,14 @@ _CONCURRENTLY = "tuple concurrently updated"
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """The revision of a database (None: no memsense schema) and the one that this version needs."""
+    """The revision of a database (None: no memsense schema) and the one that this version needs.
+
+    `made_by` is the version that made or upgraded it, None for versions up to 0.2.0.
+    """
 
     current: str | None
     head: str
+    made_by: str | None = None
 
     @property
     def is_current(self) -> bool:
@@ -81,8 +87,12 @@ def read_state(connection: psycopg.Connection[Any]) -> SchemaState:
         if table == (None,):
             citus.refuse_worker(connection)
             return SchemaState(None, head_revision())
-        row = connection.execute("SELECT version_num FROM memsense.alembic_version").fetchone()
-    return SchemaState(row[0] if row else None, head_revision())
+        row = connection.execute(
+            "SELECT version_num, obj_description('memsense.alembic_version'::regclass)"
+            " FROM memsense.alembic_version"
+        ).fetchone()
+    current, made_by = row or (None, None)
+    return SchemaState(current, head_revision(), made_by)
 
 
 def require_current(connection: psycopg.Connection[Any]) -> SchemaState:
@@ -101,10 +111,18 @@ def require_current(connection: psycopg.Connection[Any]) -> SchemaState:
 
 def _refuse_newer(state: SchemaState) -> None:
     if state.current is not None and state.current > state.head:
+        maker = f", made by {state.made_by}," if state.made_by else ","
         raise SchemaError(
-            f"the schema is at {state.current}, newer than this memsense ({state.head});"
+            f"the schema is at {state.current}{maker} newer than this memsense ({state.head});"
             " upgrade memsense"
         )
+
+
+def note_maker(bind: Any) -> None:
+    """Write this version beside the schema's revision, for those who find a schema too new."""
+    version = import_module("memsense").__version__
+    text = sql.Literal(f"memsense {version}").as_string()
+    run_text(bind, f"COMMENT ON TABLE memsense.alembic_version IS {text}")
 
 
 def lift_policies(bind: Any) -> None:

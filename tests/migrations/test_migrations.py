@@ -18,6 +18,7 @@ from former import COUNT_FORMER
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from servers import TestServer
 
+import memsense
 from memsense import MemSense, Settings
 from memsense.db.migrate import (
     downgrade,
@@ -64,6 +65,8 @@ SELECT format('%s %s %s', objoid::regclass, attname, description) FROM pg_descri
 LEFT JOIN pg_attribute ON attrelid = objoid AND attnum = objsubid
 WHERE classoid = 'pg_class'::regclass
   AND objoid IN (SELECT oid FROM pg_class WHERE relnamespace = 'memsense'::regnamespace)
+  -- Names the version that upgraded last.
+  AND objoid <> 'memsense.alembic_version'::regclass
 """
 
 
@@ -377,6 +380,10 @@ def test_a_newer_revision_is_refused_with_the_remedy(empty_database_url: str) ->
     execute(empty_database_url, "UPDATE memsense.alembic_version SET version_num = '9999'")
     with psycopg.connect(empty_database_url) as conn:
         assert read_state(conn).current == "9999"
+        made_by = f"at 9999, made by memsense {re.escape(memsense.__version__)}, newer than"
+        with pytest.raises(SchemaError, match=made_by):
+            require_current(conn)
+        conn.execute("COMMENT ON TABLE memsense.alembic_version IS NULL")
         with pytest.raises(SchemaError, match=r"at 9999, newer than .*upgrade memsense"):
             require_current(conn)
 
