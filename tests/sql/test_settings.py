@@ -585,3 +585,11 @@ def test_settings_and_projects_go_with_their_namespace(
     fresh = open_memory(namespace="other")
     assert fresh.settings.show().version == 0
     assert fresh.projects.list() == []
+
+
+def test_a_search_of_an_empty_memory_refuses_wrong_names_too(memory: MemSense) -> None:
+    with pytest.raises(NotFoundError, match="no profile named 'nosuch'"):
+        memory.search(QUESTION, user_id="ada", profile="nosuch")
+    with pytest.raises(ConfigurationError, match="lexicl"):
+        memory.search(QUESTION, user_id="ada", overrides={"lexicl": 1})
+    assert not memory.search(QUESTION, user_id="ada").hits
