@@ -67,9 +67,11 @@ class Reading:
         """Yield the source's lines, each with its line end."""
         return split_lines(self.chunks())
 
-    def records(self, envelope: str | None = None) -> Iterator[AnyRecord]:
+    def records(
+        self, envelope: str | None = None, within: str | None = None
+    ) -> Iterator[AnyRecord]:
         """Yield the source's JSON values; count places that are not JSON."""
-        for item in scan_json(self.chunks(), envelope):
+        for item in scan_json(self.chunks(), envelope, within):
             if isinstance(item, Broken):
                 # The last line of a log that a program is still writing is cut off: no fault.
                 reason = "cut off at the end" if item.at_end else "not JSON"

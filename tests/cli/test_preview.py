@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import zipfile
 from pathlib import Path
 
 import command
@@ -57,3 +58,19 @@ def test_a_file_in_an_unknown_form_is_tried_by_the_best_proposal(tmp_path: Path)
     assert known["proposed"] == []
     assert known["messages_kept"] == 1
     assert command.run("", "ingest", str(nothing), "--try").returncode == 1
+
+
+def test_an_archive_of_an_evaluation_is_stored_with_exit_code_0(
+    database_url: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "sheds.eval"
+    messages = [{"role": "user", "content": TEXTS[0]}, {"role": "assistant", "content": TEXTS[1]}]
+    about = {"version": 2, "eval": {"task": "sheds"}}
+    with zipfile.ZipFile(log, "w") as archive:
+        for name in ("header.json", "_journal/start.json", "summaries.json", "reductions.json"):
+            archive.writestr(name, json.dumps(about))
+        sample = {"id": 1, "epoch": 1, "input": TEXTS[0], "messages": messages}
+        archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
+    run = command.run(database_url, "ingest", str(log), "--user", "ada", "--json")
+    report = json.loads(run.stdout)
+    assert (run.returncode, report["stored"], report["failed"]) == (0, 1, [])

@@ -51,7 +51,8 @@ def _forms(folder: Path) -> Iterator[tuple[str, Source]]:
     for name, text in logs.items():
         yield name, Source(label=name, name=name, opener=partial(io.BytesIO, text.encode()))
     for name in DATABASES:
-        yield name, *expand_paths([make_database(folder, name)])
+        (database,) = expand_paths([make_database(folder, name)])
+        yield name, database
 
 
 def test_known_forms_are_read_without_their_reader(tmp_path: Path) -> None:
