@@ -2,7 +2,9 @@
 
 import json
 import random
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -119,6 +121,51 @@ def test_another_export_of_a_chat_stores_no_message_twice_and_loses_none(
     # The third name is that of a chat that has gone on.
     grown = [*exported, (exported[-1][0] + timedelta(days=2), exported[-1][1], "The last word.")]
     assert read(memory, write(tmp_path / "third.txt", grown), user).stored == 1
+
+
+def test_three_writers_of_one_export_store_each_message_once(
+    memory: MemSense, module_database_url: str, tmp_path: Path
+) -> None:
+    lines = chat()
+    read(memory, write(tmp_path / "chat.txt", lines[:20]), "three")
+    # Two have the export under one name, a third under another, with a window that begins later.
+    paths = [write(tmp_path / "chat (1).txt", lines)] * 2
+    paths.append(write(tmp_path / "copy" / "chat (2).txt", lines[4:]))
+    barrier = threading.Barrier(len(paths))
+
+    def store(path: Path) -> IngestReport:
+        with MemSense.open(module_database_url, embedder=HashingEmbedder()) as writer:
+            barrier.wait()
+            return read(writer, path, "three")
+
+    with ThreadPoolExecutor(len(paths)) as threads:
+        reports = [*threads.map(store, paths)]
+    assert sorted(stored(memory, "three")) == sorted(text for _, _, text in lines)
+    assert sum(report.stored for report in reports) >= 1
+    assert not any(report.failed for report in reports)
+    assert [read(memory, path, "three").stored for path in paths] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3])
+def test_a_continued_log_is_resumed_where_the_run_was_killed(
+    memory: MemSense, tmp_path: Path, sessions: int
+) -> None:
+    user, lines = f"killed after {sessions}", chat()
+    read(memory, write(tmp_path / "chat.txt", lines[:12]), user)
+    before = len(stored(memory, user))
+    again = write(tmp_path / "chat (1).txt", lines)
+    calls = iter(range(100))
+
+    def kill(_: IngestReport) -> None:
+        if next(calls) >= sessions + 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.ingest(again, user_id=user, embed="later", on_session=kill)
+    assert before < len(stored(memory, user)) < len(lines)
+    read(memory, again, user)
+    assert stored(memory, user) == [text for _, _, text in lines]
+    assert read(memory, again, user).stored == 0
 
 
 def test_a_message_that_was_edited_replaces_its_memory(memory: MemSense, tmp_path: Path) -> None:

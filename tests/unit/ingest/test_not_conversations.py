@@ -33,6 +33,16 @@ def test_what_is_no_conversation_is_refused_with_any_line_ends(
         read_log(CORPUS[name].replace("\n", "\r\n"), name=name)
 
 
+def test_times_that_go_up_and_down_are_no_chat(read_log: ReadLog) -> None:
+    moments = ["2/3/26, 19:05", "1/3/26, 08:10", "9/3/26, 12:00", "1/3/26, 07:30", "4/3/26, 10:00"]
+    lines = [f"{moment} - Nils: a board of oak\n" for moment in moments]
+    with pytest.raises(IngestError, match="not a conversation"):
+        read_log("".join(lines), name="list.txt")
+    # One may go back: somebody has set the clock.
+    conversations, _ = read_log("".join([*sorted(lines), lines[0]]), name="chat.txt")
+    assert sum(len(one.messages) for one in conversations) == 6
+
+
 QUESTIONS = (
     ("Where is the loom?", "In the mill by the river."),
     ("Who owns it?", "The weavers of the town."),
