@@ -385,6 +385,66 @@ def test_a_session_that_was_written_again_under_new_ids_is_not_stored_twice(
     assert read(memory, fork, "fork").stored == 0
 
 
+TALK = (
+    ("user", "which pump do we use for the well?"),
+    ("assistant", "I look into the notes."),
+    (
+        "assistant",
+        "The 400 W pump. The notes name two reasons:\n- the well is 12 m deep\n- the hose",
+    ),
+    ("user", "and who sells it?\nplease with the town"),
+    ("assistant", "Brunnen-Kurz in Jena."),
+)
+
+
+def write_session(path: Path) -> Path:
+    """Write a session as Claude Code keeps it."""
+    rows: list[dict[str, object]] = []
+    for number, (role, text) in enumerate(TALK):
+        content: object = [{"type": "text", "text": text}] if role == "assistant" else text
+        message: dict[str, object] = {"role": role, "content": content}
+        if role == "assistant":
+            message["id"] = f"a{number}"
+        parent = f"r{number - 1}" if number else None
+        about = {"uuid": f"r{number}", "parentUuid": parent, "sessionId": "5c", "type": role}
+        rows.append({**about, "timestamp": f"2026-03-18T19:0{number}:00Z", "message": message})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_export(path: Path, more: str = "") -> Path:
+    """Write the same session as /export does."""
+    signs = {"user": ">", "assistant": "⏺"}
+    said = "\n\n".join(
+        f"{signs[role]} {text}".replace("\n", "\n  ")
+        + "\n\n⏺ Read(notes.md)\n  ⎿  12 lines" * (n == 1)
+        for n, (role, text) in enumerate(TALK)
+    )
+    path.write_text(f"╭{'─' * 30}╮\n│ ✻ Welcome to Claude Code!  │\n╰{'─' * 30}╯\n\n{said}\n{more}")
+    return path
+
+
+@pytest.mark.parametrize("order", ["session, export", "export, session", "one run"])
+def test_a_session_and_its_export_as_text_are_one(
+    memory: MemSense, tmp_path: Path, order: str
+) -> None:
+    paths = [write_session(tmp_path / "5c.jsonl"), write_export(tmp_path / "conversation.txt")]
+    if order.startswith("export"):
+        paths.reverse()
+    runs = [paths] if order == "one run" else [[path] for path in paths]
+    reports = [memory.ingest(*run, user_id=order, embed="later") for run in runs]
+    texts = [" ".join(text.split()) for text in stored(memory, order)]
+    assert texts == [" ".join(text.split()) for _, text in TALK]
+    assert len(reports[-1].continued) == 1
+    assert reports[-1].continued[0].matched == len(TALK)
+    for path in paths:
+        assert read(memory, path, order).stored == 0
+    # A later export holds more of the session.
+    more = "\n> Thank you, I call them today.\n\n⏺ They open at nine.\n"
+    assert read(memory, write_export(tmp_path / "later.txt", more), order).stored == 1
+    assert len(stored(memory, order)) == len(TALK) + 2
+
+
 def test_an_agent_that_writes_its_history_again_in_one_file_is_read_once(
     memory: MemSense, tmp_path: Path
 ) -> None:

@@ -146,6 +146,8 @@ class FormatMap(Input):
         name: Name by which `--format` chooses it.
         description: What the format is, in a line.
         source: Where its schema was published.
+        family: Format whose logs are the same conversations in another form: what both hold is
+            stored once.
         versions: Versions of the program whose logs it was tried with.
         real_files: Number of real files that it was tried with.
         places: Where programs keep such logs.
@@ -176,6 +178,7 @@ class FormatMap(Input):
     name: Name = AD_HOC
     description: Text = ""
     source: Text = ""
+    family: Text | None = None
     versions: Text = ""
     real_files: int = 0
     places: Names = ()

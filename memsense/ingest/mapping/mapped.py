@@ -294,6 +294,7 @@ class _Session:
 def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
     """Yield the conversations of a log as a mapping describes them."""
     paths = form.map
+    reading = replace(reading, format=form.family or reading.format)
     is_grouped = form.groups or not paths.messages
     # Users may have sessions of the same id.
     sessions: dict[tuple[str | None, str], _Session] = {}
