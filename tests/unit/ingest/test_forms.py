@@ -11,7 +11,7 @@ import pytest
 from small_logs import lines
 
 from memsense.errors import IngestError
-from memsense.ingest import ReadOptions, ReadReport
+from memsense.ingest import ReadOptions, ReadReport, pair_exchanges
 from memsense.ingest.jsonstream import Record, scan_json
 from memsense.ingest.mapping.mapped import unflatten
 from memsense.types import Conversation
@@ -257,19 +257,24 @@ def test_one_mark_of_two_is_not_enough(text: str, read_log: ReadLog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "form", "expected"),
+    ("name", "form", "expected", "exchanges"),
     [
-        ("inspect_log.json", "inspect", ["user", "assistant", "assistant"]),
-        ("openinference_flat.jsonl", "phoenix", ["user", "assistant"] * 2),
-        ("line_en.txt", "line", ["Mina", "Tom", "Tom"]),
-        ("line_ja.txt", "line", ["ミナ", "トム"]),
-        ("skype_messages.json", "skype", ["Mina", "8:tom"]),
-        ("claude_export.txt", "claude_export", ["user", "assistant", "assistant"]),
-        ("../whatsapp_kr.txt", "whatsapp", ["민수", "지은", "민수"]),
+        ("inspect_log.json", "inspect", ["user", "assistant", "assistant"], 1),
+        ("openinference_flat.jsonl", "phoenix", ["user", "assistant"] * 2, 2),
+        ("line_en.txt", "line", ["Mina", "Tom", "Tom"], 2),
+        ("line_ja.txt", "line", ["ミナ", "トム"], 1),
+        ("skype_messages.json", "skype", ["Mina", "8:tom"], 2),
+        (
+            "claude_export.txt",
+            "claude_export",
+            ["user", *["assistant"] * 2, "user", "assistant"],
+            2,
+        ),
+        ("../whatsapp_kr.txt", "whatsapp", ["민수", "지은", "민수"], 2),
     ],
 )
 def test_shared_samples_are_read(
-    name: str, form: str, expected: list[str], samples: Path, read_log: ReadLog
+    name: str, form: str, expected: list[str], exchanges: int, samples: Path, read_log: ReadLog
 ) -> None:
     path = samples / "logs3" / "formats" / name
     if not path.is_file():
@@ -277,7 +282,8 @@ def test_shared_samples_are_read(
     conversations, report = read_log(path.read_bytes(), ReadOptions(), name=path.name)
     assert report.detected[path.name][0] == form
     sides = [m.speaker or m.role for one in conversations for m in one.messages]
-    assert sides[: len(expected)] == expected
+    assert sides == expected
+    assert sum(len(pair_exchanges(one)) for one in conversations) == exchanges
     times = [m.at for one in conversations for m in one.messages]
     if form == "whatsapp":
         assert [at and at.strftime("%H:%M") for at in times] == ["21:14", "21:15", "00:03"]
