@@ -86,8 +86,6 @@ def _lines(snapshot: Snapshot) -> Generator[bytes]:
             for session in sessions(snapshot):
                 if session.get("messages") or session.get("conversation"):
                     yield json.dumps(session, default=_decode).encode() + b"\n"
-    except sqlite3.OperationalError:  # no such column: tables of another program's
-        return
     except KeyError as error:
         raise sqlite3.DatabaseError(f"it has no column {error}: an unknown version") from error
 

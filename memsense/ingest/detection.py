@@ -67,7 +67,16 @@ def detect(source: Source) -> Detection | None:
         return Detection("opencode", "a storage of session, message and part files")
     if source.kind == "database" and (detection := _sniff_tables(source)):
         return detection
-    head = _read_head(source, HEAD_SIZES[0])
+    try:
+        head = _read_head(source, HEAD_SIZES[0])
+    except IngestError as error:
+        # Its tables have the names of a known program's, and other columns: it may be another's.
+        nothing = Head(source.name, "", complete=True, records=(), is_json=False)
+        is_other = source.kind == "database" and source.named and " column" in str(error)
+        if is_other and (proposals := propose_mappings(nothing, source)):
+            fault = str(error).removeprefix(f"{source.label}: ")
+            raise UnknownFormError(source.label, fault, proposals) from error
+        raise
     detection = _sniff(head)
     for size in HEAD_SIZES[1:]:
         if head.complete or detection:
