@@ -135,7 +135,7 @@ def scan_json(
 
     With `envelope`, a text that begins `{"<envelope>": [` is read as that list alone. With
     `within`, a first object with a list of that name is yielded once for each of its items, with
-    what stands before the list and the item's number as `list_number`.
+    what precedes the list and the item's number as `list_number`.
     """
     window = _Window(chunks)
     ordinal = list_number = 0

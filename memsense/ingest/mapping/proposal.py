@@ -207,33 +207,33 @@ def _find_places(
         records = [unflatten(value) for value in records]
         fields = (*fields, ("flat", "true"))
     top = _Place(fields, opened=tuple(opened))
-    found: dict[tuple[str, str], list[tuple[JsonValue, JsonObject, JsonObject]]] = {}
+    by_path: dict[tuple[str, str], list[tuple[JsonValue, JsonObject, JsonObject]]] = {}
     for value in records:
         if isinstance(value, dict):
             top.rows.append(value)
         for where, holder, row in _objects_within(value):
-            found.setdefault(where, []).append((row, holder, mapping(value)))
+            by_path.setdefault(where, []).append((row, holder, mapping(value)))
     keys = {
         where: {key for row, *_ in rows for key in (mapping(row) or ())}
-        for where, rows in found.items()
+        for where, rows in by_path.items()
     }
-    groups = [(where,) for where in found if where[1].endswith(("]", "*", "']"))]
+    groups = [(where,) for where in by_path if where[1].endswith(("]", "*", "']"))]
     groups += [
         (one, other)
-        for one, other in combinations(found, 2)
+        for one, other in combinations(by_path, 2)
         if len(keys[one] & keys[other]) > 1 and not other[1].startswith(one[1])
     ][:_MOST_PAIRS]
     places = [top]
     for group in groups:
         outer = group[0][0] if group[0][0] == group[-1][0] else ""
-        rows = [row for where in group for row, *_ in found[where]]
+        rows = [row for where in group for row, *_ in by_path[where]]
         for base in (outer, "") if outer else ("",):
             # What holds a row is the item of the outer list, else the record.
             is_record = not base and group != (("", group[0][1]),)
             holders = [
                 mapping(record if is_record else holder)
                 for where in group
-                for _, holder, record in found[where]
+                for _, holder, record in by_path[where]
             ]
             inner = [path.removeprefix(base).lstrip(".") if base else path for _, path in group]
             paths = tuple(inner) if inner[1:] else inner[0]
@@ -548,7 +548,7 @@ def _run(fields: Fields, data: bytes) -> Sequence[Conversation]:
 
 
 def _turns(talks: Sequence[Conversation]) -> list[tuple[str, str]]:
-    """Return the sides and texts of all messages; people are numbered, whatever they are called."""
+    """Return the sides and texts of all messages; people are numbered."""
     people: dict[str, str] = {}
     return [
         (
