@@ -121,6 +121,14 @@ def ingest(
             help="Show the first conversations, what is kept and what is left out; store nothing.",
         ),
     ] = False,
+    tries: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Like --preview, and a file in an unknown form is read by the mapping that fits"
+            " best, whose command is shown.",
+        ),
+    ] = False,
     sidechains: Annotated[
         bool, typer.Option("--sidechains", help="Keep what agents said to their sub-agents.")
     ] = False,
@@ -168,6 +176,7 @@ def ingest(
       memsense ingest ~/.claude/projects --user ada --watch
       memsense ingest 'exports/*.zip' --dry-run
       memsense ingest chat.csv --map role=who --map content=said --timezone Europe/Lisbon
+      memsense ingest log.json --try
       memsense ingest log.json --map messages='$.events[*]' --map role=author --preview
       cat log.jsonl | memsense ingest - --user ada --tag imported
       memsense ingest --find
@@ -201,12 +210,14 @@ def ingest(
         "options": options,
         "annotations": Annotations(**labels),
     }
-    if preview:
+    if preview or tries:
         if find or watch:
-            raise typer.BadParameter("--preview needs PATHS, and excludes --find and --watch")
+            raise typer.BadParameter(
+                "--preview and --try need PATHS, and exclude --find and --watch"
+            )
         # Reading needs no database; what the logs continue is known where there is one.
         continued = _find_continued(target_of(ctx), paths, arguments)
-        show_preview(paths, options, continued, output=output)
+        show_preview(paths, options, continued, tries=tries, output=output)
         return
     if audit:
         if find or watch:

@@ -12,8 +12,9 @@ from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.draft.continuing import Continuation
 from memsense.errors import IngestError
-from memsense.ingest import ReadOptions, ReadReport, expand_paths, read_source
+from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
 from memsense.ingest.audit import Audit, audit_source
+from memsense.ingest.detection import UnknownFormError
 from memsense.types import Conversation
 
 _CONVERSATIONS_SHOWN = 3
@@ -26,20 +27,33 @@ def show_preview(
     options: ReadOptions,
     continued: Sequence[Continuation],
     *,
+    tries: bool = False,
     output: OutputForm,
 ) -> None:
     """Read the logs, and print the first conversations with the counts of all.
 
-    Raises IngestError if a log can't be read.
+    With `tries` a log in an unknown form is read by the mapping that is proposed first. Raises
+    IngestError if a log can't be read.
     """
     report = ReadReport()
     first: list[Conversation] = []
-    for source in expand_paths(paths, report, roots=options.roots):
+    proposed: list[str] = []
+
+    def read(source: Source, options: ReadOptions) -> None:
         for conversation in read_source(source, options, report):
             if len(first) < _CONVERSATIONS_SHOWN:
                 first.append(conversation)
+
+    for source in expand_paths(paths, report, roots=options.roots):
+        try:
+            read(source, options)
+        except UnknownFormError as error:
+            if not tries or not error.proposals:
+                raise
+            proposed += (one.command(source.label) for one in error.proposals)
+            read(source, options.model_copy(update={"map": dict(error.proposals[0].fields)}))
     fields = _as_dict(first, report) | {"continued": [asdict(each) for each in continued]}
-    if print_data(output, fields):
+    if print_data(output, fields | ({"proposed": proposed} if tries else {})):
         return
     for label, (name, reason) in list(report.detected.items())[:_CONVERSATIONS_SHOWN]:
         console().print(Text(f"{plain(label)}: {name} ({plain(reason)})"))
@@ -67,6 +81,11 @@ def show_preview(
     for warning in [*map(str, continued), *report.warnings]:
         console().print(Text(f"note: {plain(warning)}", style="yellow"))
     console().print("nothing is stored: this is a preview")
+    if proposed:
+        # The commands stand alone on their lines, so that they can be copied.
+        console().print("to store it:" if len(proposed) == 1 else "to store it, or its like:")
+        for command in proposed:
+            typer.echo(plain(command))
 
 
 def _as_dict(first: Sequence[Conversation], report: ReadReport) -> dict[str, Any]:

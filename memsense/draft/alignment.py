@@ -61,6 +61,11 @@ def text_of(key: bytes) -> bytes:
     return key[:_TEXT]
 
 
+def without_time(key: bytes) -> bytes:
+    """Return the content key that a message without a time has."""
+    return key[:_SPEAKER] + bytes(len(key) - _SPEAKER)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
     """A stored message as the ledger knows it."""
@@ -103,8 +108,9 @@ def align(
         rows: The ledger's messages of the stored log.
         keys: The content keys of the new log's messages, in order.
         sizes: The lengths of their texts in characters.
-        is_copy: Whether the messages have ids of their own. Then names and times must be equal, and
-            only rows of messages count, as a copied log may go on in another way.
+        is_copy: Whether the messages have ids of their own. Then names and times must be equal, if
+            both logs have times, and only rows of messages count, as a copied log may go on in
+            another way.
     """
     rows = sorted(
         rows,
@@ -120,7 +126,13 @@ def align(
     for before, group in zip([None, *groups], groups, strict=False):
         places.append(places[-1] + (group != before) if places else 0)
     old = [row.content_key for row in rows]
-    spelled = keys if is_copy else _translate(old, keys, places)
+    # If one of the logs has no times, as a session that was exported as text, they say nothing.
+    is_stripped = any(map(_minute, old)) != any(map(_minute, keys))
+    if is_stripped:
+        old = list(map(without_time, old))
+        spelled: Sequence[bytes] = list(map(without_time, keys))
+    else:
+        spelled = keys if is_copy else _translate(old, keys, places)
     matches = _match(old, spelled, places)
     counts, own_counts = Counter(map(text_of, old)), Counter(map(text_of, keys))
     is_proven = False
@@ -133,7 +145,7 @@ def align(
         length = sum({text_of(keys[i]): sizes[i] for i in proof}.values())
         if is_renamed:
             is_proven |= len(run) >= LEAST_RENAMED and len(proof) >= LEAST_ROW
-        elif is_copy and not (is_timed and len(run) >= LEAST_ROW):
+        elif is_copy and not ((is_timed or is_stripped) and len(proof) >= LEAST_ROW):
             for position in run:
                 matches[position] = None
         else:
@@ -143,7 +155,7 @@ def align(
     return Alignment(
         rows=[None if match is None else rows[match] for match in matches],
         edited={} if is_copy else _find_edits(rows, spelled, matches, places),
-        keys=spelled,
+        keys=keys if is_stripped else spelled,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 from pydantic import BeforeValidator
 
-from memsense.draft.alignment import text_of
+from memsense.draft.alignment import LEAST_TEXT, text_of
 from memsense.draft.continuing import Continuation, Log
 from memsense.draft.drafting import Drafter, Paired
 from memsense.draft.vectors import BatchVectors, list_chunks
@@ -291,7 +291,12 @@ def _draft_sources(
                 parts: Sequence[Paired] = paired
                 if job.recognise is not None:
                     log = Log.of(paired)
-                    keys = {key if log.is_copy else text_of(key) for key in log.keys}
+                    keys = {
+                        text_of(key)
+                        for key, size in zip(log.keys, log.sizes, strict=True)
+                        if size >= LEAST_TEXT or not log.is_copy
+                    }
+                    keys |= set(log.keys)
                     if not unstored.isdisjoint(keys):
                         unstored.clear()
                         yield None

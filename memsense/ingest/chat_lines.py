@@ -17,8 +17,11 @@ from memsense.types import Conversation
 _MONTHS_IN_YEAR = 12
 _LAST_DAY = 31
 _CENTURY = 100
+_NO_HOUR = 24
 _BUDDHIST_YEARS = range(2540, 2700)
 _ENOUGH_HEADS = 3
+_MOST_BACKWARD = 0.05
+"""Share of entries that may be earlier than the one before; one always may, as clocks are set."""
 _AROUND_NAMES = " ~\u202f\u00a0\u200e\u200f\u202a\u202c"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HALF = r"[apAP]\.?\s?[mM]\.?|上午|下午|午前|午後|오전|오후"
@@ -173,7 +176,11 @@ def find_heads(lines: Sequence[str]) -> list[ChatHead]:
     is_enough = len(heads) >= _ENOUGH_HEADS or 2 * len(heads) >= len(lines)
     names = [match["name"].strip() for head in heads if (match := _NAMED.match(head.rest))]
     # Logs of servers have dated lines with a colon, too: there the "names" are levels or modules.
-    return heads if is_enough and names and not all(map(_IS_OF_PROGRAM, names)) else []
+    if not is_enough or not names or all(map(_IS_OF_PROGRAM, names)):
+        return []
+    orders: tuple[DateOrder, ...] = ("dmy", "mdy", "ymd")
+    backward = min(_count_backward(heads, order) for order in orders)
+    return heads if backward <= max(1, _MOST_BACKWARD * len(heads)) else []
 
 
 def read_chat(reading: Reading) -> Iterator[Conversation]:
@@ -252,14 +259,19 @@ def _guess_order(reading: Reading, entries: Iterable[_Entry]) -> DateOrder:
     backward: dict[DateOrder, int] = {}
     orders: tuple[DateOrder, ...] = ("dmy", "mdy")
     for order in orders:
-        dates = [_read_date(head, order) for head in heads]
-        backward[order] = sum(later < earlier for earlier, later in pairwise(dates))
+        backward[order] = _count_backward(heads, order)
     if backward["mdy"] < backward["dmy"]:
         return "mdy"
     if backward["mdy"] == backward["dmy"] and heads:
         warning = "day or month first is open; read as day first (choose with --date-order)"
         reading.report.warnings.append(f"{reading.source.label}: {warning}")
     return "dmy"
+
+
+def _count_backward(heads: Sequence[ChatHead], order: DateOrder) -> int:
+    """Return how many entries are earlier than the one before them."""
+    moments = [(_read_date(it, order), it.hour, it.minute) for it in heads if it.hour < _NO_HOUR]
+    return sum(later < earlier for earlier, later in pairwise(moments))
 
 
 def _read_date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:

@@ -1,12 +1,13 @@
 """The choice of the reader for a log, by the log's content."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memsense.db.foreign import Database
 from memsense.errors import IngestError
 from memsense.ingest.databases import PROGRAMS
 from memsense.ingest.head import Head, read_head
-from memsense.ingest.mapping.proposal import propose_mappings
+from memsense.ingest.mapping.proposal import Proposal, propose_mappings
 from memsense.ingest.registry import readers
 from memsense.ingest.source import UNREADABLE, Source
 
@@ -28,6 +29,22 @@ class Detection:
     guessed: bool = False
 
 
+class UnknownFormError(IngestError):
+    """A log in a form that no reader knows; `proposals` are the mappings that read it best."""
+
+    def __init__(self, label: str, fault: str, proposals: Sequence[Proposal]) -> None:
+        self.proposals = proposals
+        tries = (
+            f"{one.description}; try: {one.command(label)} --preview (docs/guides/mappings.md),"
+            f" which reads {one.result}"
+            for one in proposals
+        )
+        ending = "; for a form of your own, write a mapping (docs/guides/mappings.md)"
+        if proposals:
+            ending = f". It looks like {'. Or like '.join(tries)}; --try shows it"
+        super().__init__(f"{label}: {fault}{ending}")
+
+
 def detect(source: Source) -> Detection | None:
     """Return the format of a source, by the first reader that recognises its beginning.
 
@@ -41,7 +58,8 @@ def detect(source: Source) -> Detection | None:
         many databases that hold no log.
 
     Raises:
-        IngestError: If the source can't be opened, is empty, or is in no known format.
+        UnknownFormError: If the source is in no known format.
+        IngestError: If it can't be opened or is empty.
     """
     if source.kind == "slack":
         return Detection("slack", "users.json or channels.json next to day files")
@@ -49,7 +67,16 @@ def detect(source: Source) -> Detection | None:
         return Detection("opencode", "a storage of session, message and part files")
     if source.kind == "database" and (detection := _sniff_tables(source)):
         return detection
-    head = _read_head(source, HEAD_SIZES[0])
+    try:
+        head = _read_head(source, HEAD_SIZES[0])
+    except IngestError as error:
+        # Its tables have the names of a known program's, and other columns: it may be another's.
+        nothing = Head(source.name, "", complete=True, records=(), is_json=False)
+        is_other = source.kind == "database" and source.named and " column" in str(error)
+        if is_other and (proposals := propose_mappings(nothing, source)):
+            fault = str(error).removeprefix(f"{source.label}: ")
+            raise UnknownFormError(source.label, fault, proposals) from error
+        raise
     detection = _sniff(head)
     for size in HEAD_SIZES[1:]:
         if head.complete or detection:
@@ -65,11 +92,10 @@ def detect(source: Source) -> Detection | None:
         return None
     if source.kind == "database":
         fault = f"an SQLite database without conversations of a known program ({PROGRAMS})"
-        fault += _propose(head, source)
     elif not head.text.strip(_INVISIBLE):
-        fault = "the file is empty"
+        raise IngestError(f"{source.label}: the file is empty")
     elif head.is_json and not head.records:
-        fault = "JSON without any record"
+        raise IngestError(f"{source.label}: JSON without any record")
     else:
         form = "JSON in a form that" if head.is_json else "text that"
         prose = "" if head.is_json else ", or --format text for any prose"
@@ -78,22 +104,10 @@ def detect(source: Source) -> Detection | None:
             f"not a conversation that memsense knows ({form} no reader knows); if it is one, name"
             f" its format with --format NAME{prose} ('memsense formats' lists them)"
         )
-        fault += _propose(head, source)
-    raise IngestError(f"{source.label}: {fault}")
-
-
-def _propose(head: Head, source: Source) -> str:
-    """Return the end of the error: the mappings that read the log best, and what they read."""
     # A folder may hold a thousand such files: proposals for all of them would take minutes.
-    proposals = propose_mappings(head, source) if source.named else ()
-    if not proposals:
-        return "; for a form of your own, write a mapping (docs/guides/mappings.md)"
-    tries = (
-        f"{one.description}; try: {one.command(source.label)} --preview"
-        f" (docs/guides/mappings.md), which reads {one.result}"
-        for one in proposals
+    raise UnknownFormError(
+        source.label, fault, propose_mappings(head, source) if source.named else ()
     )
-    return f". It looks like {'. Or like '.join(tries)}"
 
 
 def _read_head(source: Source, size: int) -> Head:

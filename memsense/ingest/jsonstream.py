@@ -8,6 +8,7 @@ little: arrays in a `.jsonl` and lines in a `.json` occur, as do two objects on 
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -127,10 +128,14 @@ class _Window:
         self.advance(newline + 1)
 
 
-def scan_json(chunks: Iterator[str], envelope: str | None = None) -> Iterator[AnyRecord | Broken]:
+def scan_json(
+    chunks: Iterator[str], envelope: str | None = None, within: str | None = None
+) -> Iterator[AnyRecord | Broken]:
     """Yield every value of the text in order, and every place that is not JSON.
 
-    With `envelope`, a text that begins `{"<envelope>": [` is read as that list alone.
+    With `envelope`, a text that begins `{"<envelope>": [` is read as that list alone. With
+    `within`, a first object with a list of that name is yielded once for each of its items, with
+    what precedes the list and the item's number as `list_number`.
     """
     window = _Window(chunks)
     ordinal = list_number = 0
@@ -143,6 +148,9 @@ def scan_json(chunks: Iterator[str], envelope: str | None = None) -> Iterator[An
             if match is not None and match[1] == envelope:
                 window.advance(match.end())
                 in_list = is_enveloped = True
+    if within is not None and window.find_value() == "{":
+        ordinal = 1
+        yield from _scan_within(window, within)
     while char := window.find_value():
         if char == "[" and not in_list:
             in_list, list_number = True, list_number + 1
@@ -162,6 +170,36 @@ def scan_json(chunks: Iterator[str], envelope: str | None = None) -> Iterator[An
         else:
             ordinal += 1
             yield _take_value(window, ordinal, list_number if in_list else None)
+
+
+def _scan_within(window: _Window, name: str) -> Iterator[AnyRecord | Broken]:
+    line, offset = window.line, window.offset
+    before: dict[str, JsonValue] = {}
+    number = 0
+    with suppress(ValueError, RecursionError):
+        window.advance(window.position + 1)
+        while window.find_value() == '"':
+            key = str(_decode_next(window))
+            if window.find_value() != ":":
+                break
+            window.advance(window.position + 1)
+            if window.find_value() == "[" and key == name:
+                window.advance(window.position + 1)
+                while window.find_value() not in ("]", ""):
+                    number += 1
+                    line = window.line
+                    yield Record(before | {name: [_decode_next(window)]}, line, 1, number)
+                    window.compact()
+                window.advance(window.position + 1)
+            else:
+                before[key] = _decode_next(window)
+        if window.find_value() == "}":
+            window.advance(window.position + 1)
+            if not number:
+                yield Record(before, line, 1)
+            return
+    window.skip_line()
+    yield Broken(line, offset, at_end=not window.find_value())
 
 
 def peek_json(text: str, *, complete: bool) -> tuple[list[AnyRecord], int]:

@@ -20,7 +20,7 @@ from memsense.ingest.pairing import name_part
 from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
-from memsense.ingest.values import JsonObject, identifier
+from memsense.ingest.values import JsonObject, identifier, string
 from memsense.inputs import find_id_fault, sanitise
 from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
@@ -67,9 +67,11 @@ class Reading:
         """Yield the source's lines, each with its line end."""
         return split_lines(self.chunks())
 
-    def records(self, envelope: str | None = None) -> Iterator[AnyRecord]:
+    def records(
+        self, envelope: str | None = None, within: str | None = None
+    ) -> Iterator[AnyRecord]:
         """Yield the source's JSON values; count places that are not JSON."""
-        for item in scan_json(self.chunks(), envelope):
+        for item in scan_json(self.chunks(), envelope, within):
             if isinstance(item, Broken):
                 # The last line of a log that a program is still writing is cut off: no fault.
                 reason = "cut off at the end" if item.at_end else "not JSON"
@@ -149,6 +151,12 @@ class Reading:
         return ConversationBuilder(reading=self)
 
 
+def name_parts(parts: Sequence[JsonObject], reasons: Mapping[str, str]) -> str:
+    """Return why a message of these parts has no words, by the first type that has a reason."""
+    kinds = (string(part.get("type")) for part in parts)
+    return next((reasons[kind] for kind in kinds if kind in reasons), EMPTY)
+
+
 @dataclass(slots=True)
 class ConversationBuilder:
     """Collects one conversation's messages: cleans them, drops empty and repeated ones.
@@ -169,7 +177,7 @@ class ConversationBuilder:
 
     def add(
         self,
-        role: Role,
+        role: Role | None,
         text: str,
         *,
         external_id: str | None = None,
@@ -177,21 +185,26 @@ class ConversationBuilder:
         stamp: Stamp = NO_TIME,
         folder: str | None = None,
         line: int | None = None,
+        empty: str = EMPTY,
     ) -> None:
         """Add a message at the end; one with an id seen before is dropped or replaces that one.
 
-        A message whose id can't be stored is counted and left out: without its id it could not
-        be recognised when the log is read again. `folder` is where the conversation was by then.
+        A message of no side, such as a tool's, is counted and left out, and one without words for
+        the reason `empty`. So is one whose id can't be stored: without its id it could not be
+        recognised when the log is read again. `folder` is where the conversation was by then.
         """
         if folder and lies_in(folder, self.reading.options.exclude_folders):
             # All of it: what was said there may be repeated after the session has gone elsewhere.
             self._is_excluded = True
+        if role not in ("user", "assistant", "other"):
+            self.reading.skip(f"{role or 'unknown'} message", line)
+            return
         text, injected = strip_injected(text)
         self.reading.report.injected_blocks += injected
         if injected:
             text = text.strip()
         if not text.strip(_INVISIBLE).strip():
-            self.reading.skip(INJECTED if injected else EMPTY, line)
+            self.reading.skip(INJECTED if injected else empty, line)
             return
         if external_id and (fault := find_id_fault(external_id)):
             self.reading.skip(f"message whose id {fault}", line)

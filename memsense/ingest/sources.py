@@ -293,6 +293,9 @@ class _Walk:
         bundles = [m for m, name in zip(members, names, strict=True) if _BUNDLE.fullmatch(name)]
         if "header.json" in names and "start.json" in names:  # an evaluation of Inspect
             bundles = [member for member in members if member.name.startswith("samples/")]
+            for member in members:
+                if member not in bundles:
+                    self._leave_out(_SIDE_FILE, member.label)
         logs: list[Source] = []
         for member in bundles or members:
             if _SIDE_FILES.fullmatch(PurePosixPath(member.name).name):

@@ -3,10 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all
-from memsense.draft.alignment import Alignment, LedgerRow, align, text_of
+from memsense.draft.alignment import Alignment, LedgerRow, align, text_of, without_time
 from memsense.draft.continuing import Continuation, Log, continue_log
 from memsense.draft.drafting import Paired
 from memsense.ingest.pairing import place_in_log
@@ -20,6 +21,10 @@ AT_ONCE = 500
 
 LEAST_CHARACTERS = 20
 """Characters of a text that is looked for under any speaker and time."""
+
+
+LOOKED_UP = 50
+"""Long messages of a copy that are looked for without their times."""
 
 
 def recognise(
@@ -119,7 +124,13 @@ class _Ledger:
     def search(self, keys: Sequence[bytes], log: Log) -> list[tuple[str, int]]:
         """Return the sessions that have messages of a log, and how many of them."""
         ranges = {(key, key) for key in keys}
-        if not log.is_copy:
+        if log.is_copy:
+            # The same as text, without times: its beginning is enough to find it.
+            long = (
+                key for key, size in zip(keys, log.sizes, strict=True) if size >= LEAST_CHARACTERS
+            )
+            ranges |= {(key, key) for key in map(without_time, islice(long, LOOKED_UP))}
+        else:
             ranges |= {
                 (text_of(key) + bytes(8), text_of(key) + b"\xff" * 8)
                 for key, size in zip(log.keys, log.sizes, strict=True)

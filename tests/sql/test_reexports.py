@@ -2,7 +2,9 @@
 
 import json
 import random
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -119,6 +121,51 @@ def test_another_export_of_a_chat_stores_no_message_twice_and_loses_none(
     # The third name is that of a chat that has gone on.
     grown = [*exported, (exported[-1][0] + timedelta(days=2), exported[-1][1], "The last word.")]
     assert read(memory, write(tmp_path / "third.txt", grown), user).stored == 1
+
+
+def test_three_writers_of_one_export_store_each_message_once(
+    memory: MemSense, module_database_url: str, tmp_path: Path
+) -> None:
+    lines = chat()
+    read(memory, write(tmp_path / "chat.txt", lines[:20]), "three")
+    # Two have the export under one name, a third under another, with a window that begins later.
+    paths = [write(tmp_path / "chat (1).txt", lines)] * 2
+    paths.append(write(tmp_path / "copy" / "chat (2).txt", lines[4:]))
+    barrier = threading.Barrier(len(paths))
+
+    def store(path: Path) -> IngestReport:
+        with MemSense.open(module_database_url, embedder=HashingEmbedder()) as writer:
+            barrier.wait()
+            return read(writer, path, "three")
+
+    with ThreadPoolExecutor(len(paths)) as threads:
+        reports = [*threads.map(store, paths)]
+    assert sorted(stored(memory, "three")) == sorted(text for _, _, text in lines)
+    assert sum(report.stored for report in reports) >= 1
+    assert not any(report.failed for report in reports)
+    assert [read(memory, path, "three").stored for path in paths] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3])
+def test_a_continued_log_is_resumed_where_the_run_was_killed(
+    memory: MemSense, tmp_path: Path, sessions: int
+) -> None:
+    user, lines = f"killed after {sessions}", chat()
+    read(memory, write(tmp_path / "chat.txt", lines[:12]), user)
+    before = len(stored(memory, user))
+    again = write(tmp_path / "chat (1).txt", lines)
+    calls = iter(range(100))
+
+    def kill(_: IngestReport) -> None:
+        if next(calls) >= sessions + 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.ingest(again, user_id=user, embed="later", on_session=kill)
+    assert before < len(stored(memory, user)) < len(lines)
+    read(memory, again, user)
+    assert stored(memory, user) == [text for _, _, text in lines]
+    assert read(memory, again, user).stored == 0
 
 
 def test_a_message_that_was_edited_replaces_its_memory(memory: MemSense, tmp_path: Path) -> None:
@@ -336,6 +383,66 @@ def test_a_session_that_was_written_again_under_new_ids_is_not_stored_twice(
     assert stored(memory, "fork") == texts
     assert [each.session_id for each in report.continued] == ["a"]
     assert read(memory, fork, "fork").stored == 0
+
+
+TALK = (
+    ("user", "which pump do we use for the well?"),
+    ("assistant", "I look into the notes."),
+    (
+        "assistant",
+        "The 400 W pump. The notes name two reasons:\n- the well is 12 m deep\n- the hose",
+    ),
+    ("user", "and who sells it?\nplease with the town"),
+    ("assistant", "Brunnen-Kurz in Jena."),
+)
+
+
+def write_session(path: Path) -> Path:
+    """Write a session as Claude Code keeps it."""
+    rows: list[dict[str, object]] = []
+    for number, (role, text) in enumerate(TALK):
+        content: object = [{"type": "text", "text": text}] if role == "assistant" else text
+        message: dict[str, object] = {"role": role, "content": content}
+        if role == "assistant":
+            message["id"] = f"a{number}"
+        parent = f"r{number - 1}" if number else None
+        about = {"uuid": f"r{number}", "parentUuid": parent, "sessionId": "5c", "type": role}
+        rows.append({**about, "timestamp": f"2026-03-18T19:0{number}:00Z", "message": message})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_export(path: Path, more: str = "") -> Path:
+    """Write the same session as /export does."""
+    signs = {"user": ">", "assistant": "⏺"}
+    said = "\n\n".join(
+        f"{signs[role]} {text}".replace("\n", "\n  ")
+        + "\n\n⏺ Read(notes.md)\n  ⎿  12 lines" * (n == 1)
+        for n, (role, text) in enumerate(TALK)
+    )
+    path.write_text(f"╭{'─' * 30}╮\n│ ✻ Welcome to Claude Code!  │\n╰{'─' * 30}╯\n\n{said}\n{more}")
+    return path
+
+
+@pytest.mark.parametrize("order", ["session, export", "export, session", "one run"])
+def test_a_session_and_its_export_as_text_are_one(
+    memory: MemSense, tmp_path: Path, order: str
+) -> None:
+    paths = [write_session(tmp_path / "5c.jsonl"), write_export(tmp_path / "conversation.txt")]
+    if order.startswith("export"):
+        paths.reverse()
+    runs = [paths] if order == "one run" else [[path] for path in paths]
+    reports = [memory.ingest(*run, user_id=order, embed="later") for run in runs]
+    texts = [" ".join(text.split()) for text in stored(memory, order)]
+    assert texts == [" ".join(text.split()) for _, text in TALK]
+    assert len(reports[-1].continued) == 1
+    assert reports[-1].continued[0].matched == len(TALK)
+    for path in paths:
+        assert read(memory, path, order).stored == 0
+    # A later export holds more of the session.
+    more = "\n> Thank you, I call them today.\n\n⏺ They open at nine.\n"
+    assert read(memory, write_export(tmp_path / "later.txt", more), order).stored == 1
+    assert len(stored(memory, order)) == len(TALK) + 2
 
 
 def test_an_agent_that_writes_its_history_again_in_one_file_is_read_once(

@@ -146,6 +146,8 @@ class FormatMap(Input):
         name: Name by which `--format` chooses it.
         description: What the format is, in a line.
         source: Where its schema was published.
+        family: Format whose logs are the same conversations in another form: what both hold is
+            stored once.
         versions: Versions of the program whose logs it was tried with.
         real_files: Number of real files that it was tried with.
         places: Where programs keep such logs.
@@ -162,6 +164,7 @@ class FormatMap(Input):
         line: Regular expression whose named groups are the fields of a line of text. A line with
             the group `day` is the date of the times in the lines below it, and in such a log texts
             of several lines may be quoted. A group `half` is the word for a half of the day.
+        stream: Key of a log's one object whose list is long: its items are read one by one.
         indent: Blanks before lines that continue a text, whose blank lines are kept.
         flat: Whether keys such as `a.0.b` stand for lists and objects within each other.
         html: Whether texts are HTML.
@@ -175,6 +178,7 @@ class FormatMap(Input):
     name: Name = AD_HOC
     description: Text = ""
     source: Text = ""
+    family: Text | None = None
     versions: Text = ""
     real_files: int = 0
     places: Names = ()
@@ -188,6 +192,7 @@ class FormatMap(Input):
     table: Text | None = None
     query: Text | None = None
     line: Pattern | None = None
+    stream: Text | None = None
     indent: str = ""
     flat: Switch = False
     html: Switch = False
@@ -241,7 +246,7 @@ def _as_toml_value(value: Any) -> Any:
 _PREFIXES = ("roles", "skip")
 FIELD_NAMES: Sequence[str] = (
     *MappedFields.model_fields,
-    *("table", "query", "line", "indent", "json_keys", "where", "bots"),
+    *("table", "query", "line", "stream", "indent", "json_keys", "where", "bots"),
     *("flat", "html", "pieces", "groups", "repeats", "silences"),
 )
 """Fields that a mapping given in place may set, in addition to `roles.WORD` and `skip.REASON`."""

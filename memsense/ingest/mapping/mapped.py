@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import dropwhile
 from typing import Any, cast
 
 import pydantic_core
@@ -98,6 +98,8 @@ class _Record:
     value: JsonValue
     line: int
     ordinal: int
+    first: int = 1
+    """Number of its first conversation, as a long log comes in parts."""
 
 
 def _records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
@@ -108,21 +110,22 @@ def _records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
     elif form.line_pattern is not None:
         records = _line_records(form, reading)
     else:
-        lines = reading.lines()
-        first = next(lines, "")
-        while first and not first.strip(_BLANK):
-            first = next(lines, "")
-        if first.lstrip(_BLANK).startswith(("{", "[")):
-            records = (_Record(one.value, one.line, one.ordinal) for one in reading.records())
+        starts = (start for chunk in reading.chunks() if (start := chunk.lstrip(_BLANK)))
+        if next(starts, "").startswith(("{", "[")):
+            records = (
+                _Record(one.value, one.line, one.ordinal, one.list_number or 1)
+                for one in reading.records(within=form.stream)
+            )
         else:
-            records = _table_records(reading, chain([first], lines))
+            lines = dropwhile(lambda line: not line.strip(_BLANK), reading.lines())
+            records = _table_records(reading, lines)
     for record in records:
         value = record.value
         if form.json_keys and isinstance(value, dict):
             value = value | {
                 key: parse_json(value[key]) for key in form.json_keys if value.get(key)
             }
-        yield _Record(unflatten(value) if form.flat else value, record.line, record.ordinal)
+        yield replace(record, value=unflatten(value) if form.flat else value)
 
 
 def unflatten(value: JsonValue) -> JsonValue:
@@ -291,6 +294,7 @@ class _Session:
 def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
     """Yield the conversations of a log as a mapping describes them."""
     paths = form.map
+    reading = replace(reading, format=form.family or reading.format)
     is_grouped = form.groups or not paths.messages
     # Users may have sessions of the same id.
     sessions: dict[tuple[str | None, str], _Session] = {}
@@ -303,7 +307,8 @@ def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
             continue
         look = _Look(form, record.value)
         talks = look.all("conversations", record.value) if paths.conversations else None
-        for number, talk in enumerate([record.value] if talks is None else talks, start=1):
+        first = record.first if form.stream else 1
+        for number, talk in enumerate([record.value] if talks is None else talks, first):
             own_id = look.text("session", talk)
             if own_id is not None:
                 session_id = own_id

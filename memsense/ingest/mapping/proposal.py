@@ -5,18 +5,20 @@ import json
 import re
 import shlex
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, pairwise, permutations, product
+from itertools import chain, combinations, islice, pairwise, permutations, product
 from typing import cast
 
 from memsense.db.foreign import Database, join_tables
 from memsense.errors import IngestError, InvalidInputError
-from memsense.ingest.content import role_of
+from memsense.ingest.content import TEXT_KINDS, role_of
 from memsense.ingest.fields import FIELDS, normalise_name, unpack_json
 from memsense.ingest.head import Head
-from memsense.ingest.mapping.mapped import as_json
+from memsense.ingest.html_text import html_text
+from memsense.ingest.mapping.mapped import parse_json, unflatten
 from memsense.ingest.options import ReadOptions
 from memsense.ingest.readers.rows import read_cells, read_header
 from memsense.ingest.reading import Reading
@@ -36,6 +38,7 @@ _LIST_ITEMS = 8
 _MOST_SPEAKERS = 20
 _LONGEST_NAME = 40
 _MOST_COLUMNS = 4
+_MOST_PAIRS = 12
 _LEAST_SCORE = 6.0
 _CLOSE = 0.3
 _SPEAKERS = frozenset(
@@ -43,30 +46,39 @@ _SPEAKERS = frozenset(
     author by from is_me name nick party person role sender side source speaker user username who
     """.split()
 )
-_SESSIONS = frozenset("channel chat conversation dialog room session thread".split())
+_SESSION = re.compile(r"(?:channel|chat|conversation|dialog|room|session|thread)(?:id)?$")
 _OWN_IDS = ("id", "uuid", "_id")
-_CELLS = ("text", "content", "value", "message", "body", "parts")
-_PROMPT = re.compile(r"user|human|question|query|prompt|input|request", re.IGNORECASE)
+_TIME = re.compile(r"time|date|created|start")
+_PROMPT = re.compile(r"user|human|question|query|prompt|input|request|^q$", re.IGNORECASE)
 _RESPONSE = re.compile(
-    r"bot|assistant|answer|response|reply|output|model|completion|(?<![a-z])ai(?![a-z])",
+    r"bot|assistant|agent|answer|response|reply|output|model|completion|(?<![a-z])ai(?![a-z])|^a$",
     re.IGNORECASE,
 )
 _IS_SIDE = re.compile(r"(?:is|from|isfrom)(?:(user|human)|(bot|ai|assistant|model))")
 _PARTS = re.compile(r"[^a-z]+")
 _OF_SIDE = re.compile(
-    r"(user|human)(?![a-z])|(assistant|agent|model|bot|ai)(?![a-z])", re.IGNORECASE
+    r"(?:(user|human|request|question|prompt|inbound|incoming)"
+    r"|(assistant|agent|model|bot|ai|response|answer|outbound|outgoing))(?![a-z])",
+    re.IGNORECASE,
 )
 _HIDDEN = frozenset("deleted hidden isdeleted ishidden issystem partial sidechain".split())
-_HTML = re.compile(r"\s*<(?:p|div|span|br)\b[^<>]*>", re.IGNORECASE)
+_KIND = re.compile(r"t|kind|action|event|\w*type")
+_THOUGHT = re.compile(r"think|thought|reasoning", re.IGNORECASE)
+_UNSAID = re.compile(r"(?:.*\W)?(?:thinking|thoughts?|reasoning\w*|error)(?:\W.*)?", re.IGNORECASE)
+_HTML = re.compile(r"\s*<[a-z_]+\b[^<>]*>|[^<]*<[a-z_]+\b[^<>]*/>\s*$")
+_IS_HTML = 0.3
+_TAG = re.compile(r"\s*<(\w+)>")
 _SIMPLE = re.compile(r"[^\W\d]\w*")
 _IS_PLAIN = re.compile(r"[^$\[\].@*=]+")
 _STEP_END = re.compile(r"[.\[]")
 _SIGNS = re.compile(r"[\[\].*'\"]+")
 _WORDS = re.compile(r"[^\W\d_][.,;:!?]?\s+\S|[.?!]\W?$|[^\W\d_\x00-\x7f]")
 _SUFFIX = re.compile(r"_?id$", re.IGNORECASE)
-_INDEXES = re.compile(r"\[\*\]|\.\*$")
+_FLAT = re.compile(r"\.\d+\.")
+_UNREAD = 0.05
+_FLATTENED = 0.5
 
-Fields = Sequence[tuple[str, str]]
+Fields = Sequence[tuple[str, str | tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +94,26 @@ class Proposal:
 
     def command(self, label: str) -> str:
         """Return the command that reads the log in this way."""
-        maps = (f"--map {shlex.quote(f'{name}={path}')}" for name, path in self.fields)
+        maps = (
+            f"--map {shlex.quote(f'{name}={path}')}"
+            for name, paths in self.fields
+            for path in ((paths,) if isinstance(paths, str) else paths)
+        )
         return f"memsense ingest {shlex.quote(label)} {' '.join(maps)}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Rows that may be the messages of a log, with the fields that lead to them."""
+    """Rows that may be the messages of a log, with the fields that lead to them.
+
+    `holders` has the object that holds the row, for each row. `opened` are the keys of records
+    whose text is JSON.
+    """
 
     fields: Fields
-    rows: list[JsonObject] = field(default_factory=list[JsonObject])
-    parents: list[JsonObject] = field(default_factory=list[JsonObject])
+    rows: list[JsonValue] = field(default_factory=list[JsonValue])
+    holders: list[JsonObject] = field(default_factory=list[JsonObject])
+    opened: Sequence[str] = ()
 
 
 def propose_mappings(head: Head, source: Source) -> Sequence[Proposal]:
@@ -108,17 +129,19 @@ def propose_mappings(head: Head, source: Source) -> Sequence[Proposal]:
         source: The log; only a database is read again.
     """
     best: dict[Fields, None] = {}
-    tried: list[tuple[float, Fields, Sequence[Conversation], int]] = []
+    tried: list[tuple[float, Fields, Sequence[Conversation], Sequence[JsonValue]]] = []
     for size in _SAMPLES:
         tried = []
         for values, places in _samples(head, source, size):
-            total = sum(len(text) for value in values for text in _texts(value))
+            total = sum(map(len, {text for value in values for _, text in _texts(value)}))
             data = "".join(f"{json.dumps(value)}\n" for value in values).encode()
-            of_log = (fields for place in places for fields in _candidates(place))
-            for fields in of_log:
+            for fields in (fields for place in places for fields in _candidates(place)):
                 if size == _SAMPLES[0] or fields in best:
                     talks = _run(fields, data)
-                    tried.append((_score(talks, total), fields, talks, total))
+                    # Messages of a list in a list are one conversation only if nothing else is.
+                    is_flat = any(name == "messages" and _is_nested(path) for name, path in fields)
+                    score = _score(talks, total) - _FLATTENED * is_flat
+                    tried.append((score, fields, talks, values))
         tried.sort(key=lambda one: -one[0])
         best = {fields: None for _, fields, *_ in tried[:_BEST]}
     good = [one for one in tried if one[0] >= _LEAST_SCORE]
@@ -144,26 +167,12 @@ def _samples(
                 queries = ((("query", query),) for query in join_tables(columns))
                 for fields in (*((("table", name),) for name in sorted(columns)), *queries):
                     name, value = fields[0]
-                    rows = snapshot.read_table if name == "table" else snapshot.select
-                    sample = [
-                        {key: as_json(cell) for key, cell in row.items()}
-                        for row in islice(rows(value), size)
-                    ]
-                    yield sample, [_Place(fields, cast("list[JsonObject]", sample))]
+                    read = snapshot.read_table if name == "table" else snapshot.select
+                    yield _find_places(fields, [dict(row) for row in islice(read(value), size)])
         except (OSError, sqlite3.Error):
             return
     elif head.is_json:
-        values = [_cut(record.value, size) for record in head.records[:size]]
-        top: Fields = ()
-        places: dict[Fields, _Place] = {top: _Place(top)}
-        for value in values:
-            if isinstance(value, dict):
-                places[top].rows.append(value)
-            for fields, parent, row in _lists_within(value):
-                place = places.setdefault(fields, _Place(fields))
-                place.rows.append(row)
-                place.parents.append(parent)
-        yield values, list(places.values())
+        yield _find_places((), [_cut(record.value, size) for record in head.records[:size]])
     else:
         text = head.text if head.complete else head.text.rpartition("\n")[0]
         lines = iter(text.split("\n"))
@@ -171,7 +180,74 @@ def _samples(
         cells = list(islice(read_cells(lines, delimiter, lambda _: None), size))
         rows = [dict(zip(header, row, strict=True)) for _, row in cells if len(row) == len(header)]
         if len(header) > 1 and len(rows) > len(cells) // 2:
-            yield rows, [_Place((), cast("list[JsonObject]", rows))]
+            yield _find_places((), cast("list[JsonValue]", rows))
+
+
+def _find_places(
+    fields: Fields, values: Sequence[JsonValue]
+) -> tuple[Sequence[JsonValue], Sequence[_Place]]:
+    """Return the records, their JSON opened, and all objects in them that may be messages.
+
+    Places are the records themselves, the objects of each list, and two places whose objects have
+    the same keys, such as those of a request and of its response.
+    """
+    opened: dict[str, None] = {}
+    records: list[JsonValue] = []
+    for value in values:
+        if isinstance(value, dict):
+            cells = {
+                key: parse_json(cell) if isinstance(cell, bytes) else unpack_json(cell)
+                for key, cell in value.items()
+            }
+            opened |= {key: None for key, cell in cells.items() if cell is not value[key]}
+            records.append(cells)
+        else:
+            records.append(value)
+    if any(_FLAT.search(key) for value in records for key, _ in _leaves(value)):
+        records = [unflatten(value) for value in records]
+        fields = (*fields, ("flat", "true"))
+    top = _Place(fields, opened=tuple(opened))
+    by_path: dict[tuple[str, str], list[tuple[JsonValue, JsonObject, JsonObject]]] = {}
+    for value in records:
+        if isinstance(value, dict):
+            top.rows.append(value)
+        for where, holder, row in _objects_within(value):
+            by_path.setdefault(where, []).append((row, holder, mapping(value)))
+    keys = {
+        where: {key for row, *_ in rows for key in (mapping(row) or ())}
+        for where, rows in by_path.items()
+    }
+    groups = [(where,) for where in by_path if where[1].endswith(("]", "*", "']"))]
+    groups += [
+        (one, other)
+        for one, other in combinations(by_path, 2)
+        if len(keys[one] & keys[other]) > 1 and not other[1].startswith(one[1])
+    ][:_MOST_PAIRS]
+    places = [top]
+    for group in groups:
+        outer = group[0][0] if group[0][0] == group[-1][0] else ""
+        rows = [row for where in group for row, *_ in by_path[where]]
+        for base in (outer, "") if outer else ("",):
+            # What holds a row is the item of the outer list, else the record.
+            is_record = not base and group != (("", group[0][1]),)
+            holders = [
+                mapping(record if is_record else holder)
+                for where in group
+                for _, holder, record in by_path[where]
+            ]
+            inner = [path.removeprefix(base).lstrip(".") if base else path for _, path in group]
+            paths = tuple(inner) if inner[1:] else inner[0]
+            more: Fields = (("conversations", base),) if base else ()
+            places.append(
+                _Place((*fields, *more, ("messages", paths)), rows, holders, tuple(opened))
+            )
+    return records, places
+
+
+def _is_nested(paths: str | tuple[str, ...]) -> bool:
+    """Return whether a path from the record leads through two lists."""
+    path = paths if isinstance(paths, str) else paths[0]
+    return path.startswith("$") and path.replace("[*][*]", "[*]").count("*") > 1
 
 
 def _cut(value: JsonValue, size: int) -> JsonValue:
@@ -191,36 +267,48 @@ def _are_rows(value: JsonValue) -> bool:
     return len(keys) > 1 and bool(keys[0].intersection(*keys[1:]))
 
 
-def _lists_within(
-    value: JsonValue, path: str = "$", parent: JsonValue = None, outer: str = "", depth: int = 0
-) -> Iterator[tuple[Fields, JsonObject, JsonObject]]:
-    """Yield the objects of each list, with the fields that lead there and what holds the list."""
+def _objects_within(
+    value: JsonValue, path: str = "$", holder: JsonValue = None, outer: str = "", depth: int = 0
+) -> Iterator[tuple[tuple[str, str], JsonObject, JsonValue]]:
+    """Yield each object in a record: the path of the list around it and its own, holder, object.
+
+    A list of two texts is one, too: a question with its answer.
+    """
+    if isinstance(value, str) and depth > 1 and isinstance(items := unpack_json(value), list):
+        # The reader opens a text that holds messages.
+        for item in items:
+            if isinstance(item, dict):
+                yield (outer, path), mapping(holder), item
     if depth >= _DEEPEST or not isinstance(value, dict | list):
         return
-    parent = value if parent is None else parent
+    holder = value if holder is None else holder
     is_list = isinstance(value, list)
     if path != "$" and (is_list or _are_rows(value)):
         here = f"{path}[*]" if is_list else f"{path}.*"
-        inner = here.removeprefix(outer).lstrip(".")
-        fields = (("conversations", outer), ("messages", inner)) if outer else (("messages", here),)
         for item in value if isinstance(value, list) else value.values():
             if isinstance(item, list):
-                yield from _lists_within(item, here, parent, here, depth + 1)
+                if len(item) == 2 and all(isinstance(one, str) for one in item):  # noqa: PLR2004
+                    yield (outer, here), mapping(holder), item
+                yield from _objects_within(item, here, holder, here, depth + 1)
             elif isinstance(item, dict):
-                yield fields, mapping(parent), item
-                yield from _lists_within(item, here, item, here, depth + 1)
+                yield (outer, here), mapping(holder), item
+                yield from _objects_within(item, here, item, here, depth + 1)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _lists_within(item, _step(path, key), parent, outer, depth + 1)
+            where = _step(path, key)
+            if isinstance(item, dict) and not _are_rows(item):
+                yield (outer, where), mapping(holder), item
+            yield from _objects_within(item, where, holder, outer, depth + 1)
 
 
 def _leaves(value: JsonValue, path: str = "", depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
     """Yield the plain values of a row, with the paths that lead to them."""
     if isinstance(value, dict) and depth < _DEEPEST:
         for key, item in value.items():
-            yield from _leaves(
-                item, key if not path and _IS_PLAIN.fullmatch(key) else _step(path, key), depth + 1
+            is_name = _SIMPLE.fullmatch(key) or (
+                _IS_PLAIN.fullmatch(key) and not isinstance(item, dict | list)
             )
+            yield from _leaves(item, key if not path and is_name else _step(path, key), depth + 1)
     elif isinstance(value, list):
         for item in value[:_LIST_ITEMS]:
             yield from _leaves(item, f"{path}[*]", depth + 1)
@@ -235,14 +323,14 @@ def _step(path: str, key: str) -> str:
     return f"{path}['{escaped}']"
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
-    """Yield the texts of a value that are words, and no times."""
-    for _, leaf in _leaves(value):
+def _texts(value: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a value that are words, and no times, with their paths."""
+    for path, leaf in _leaves(value):
         opened = unpack_json(leaf)
         if opened is not leaf:
-            yield from _texts(opened)
+            yield from ((path, text) for _, text in _texts(opened))
         elif isinstance(leaf, str) and _WORDS.search(leaf) and parse_timestamp(leaf).at is None:
-            yield leaf
+            yield path, html_text(leaf).strip() if _HTML.match(leaf) else leaf
 
 
 # Candidates ---------------------------------------------------------------------------------------
@@ -250,70 +338,167 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 def _candidates(place: _Place) -> Iterator[Fields]:
     """Yield the mappings that the columns of some rows allow."""
-    opened: dict[str, None] = {}
+    if place.rows and all(isinstance(row, list) for row in place.rows):
+        # A path to the list itself gives its items, which are lists.
+        where = tuple((name, str(path).removesuffix("[*]")) for name, path in place.fields)
+        yield (*where, ("prompt", "@[0]"), ("response", "@[1]"))
+        return
     columns: dict[str, list[JsonValue]] = {}
-    for row in place.rows:
-        for key, cell in row.items():
-            value = unpack_json(cell)
-            # Only a record's own cells can be opened, and a list in one has a path of its own.
-            if value is not cell and not place.parents:
-                opened[key] = None
-            for path, leaf in _leaves({key: value}):
-                columns.setdefault(path, []).append(leaf)
+    within: dict[str, set[int]] = {}
+    for number, row in enumerate(place.rows):
+        for path, leaf in _leaves(row):
+            columns.setdefault(path, []).append(leaf)
+            within.setdefault(path, set()).add(number)
     times = [path for path, values in columns.items() if all(parse_timestamp(v).at for v in values)]
     times.sort(key=lambda path: normalise_name(path.rpartition(".")[2]) not in FIELDS["time"])
     lengths = {
         path: sum(len(v) for v in values if isinstance(v, str)) / len(place.rows)
         for path, values in columns.items()
-        if path not in times and any(isinstance(v, str) and _WORDS.search(v) for v in values)
+        if path not in times
+        and not _UNSAID.fullmatch(path)
+        and any(isinstance(v, str) and _WORDS.search(v) for v in values)
     }
     # Parts are read by their types where the path ends at their list: thoughts are left out.
     parts = (path.rpartition("[*].")[0] for path in lengths if path.endswith(("].text", "].value")))
     lists = {part: lengths.get(part, 0) + 1.0 for part in parts if "[*]" not in part}
-    names = set(columns)
-    contents = sorted(lengths, key=lambda path: -lengths[path])[:_MOST_COLUMNS]
+    longest = sorted(lengths, key=lambda path: -lengths[path])[:_MOST_COLUMNS]
+    contents: list[str | tuple[str, ...]] = [*longest]
     contents += [path for path in lists if path not in contents]
-    rest = [("time", path) for path in times[:1]]
+    contents += [pair for pair in combinations(longest, 2) if not within[pair[0]] & within[pair[1]]]
+    kinds = {
+        path: sorted({value for value in values if isinstance(value, str)})
+        for path, values in columns.items()
+        if _KIND.fullmatch(normalise_name(path.rpartition(".")[2]))
+    }
+    rest: list[tuple[str, str]] = [("time", path) for path in times[:1]]
     moments = [epoch_seconds(value) for path in times[:1] for value in columns[path]]
     if len(moments) > 1 and all(one > other for one, other in pairwise(moments)):
         rest.append(("order", times[0]))  # newest first
     for path, values in columns.items():
-        if normalise_name(path.rpartition(".")[2]) in _HIDDEN and True in values:
+        name = normalise_name(path.rpartition(".")[2])
+        if name in _HIDDEN and True in values:
             rest.append((f"skip.{path}", f"@.{path} == true"))
-    holder: JsonObject = place.parents[0] if place.parents else {}
-    if place.parents:
-        rest += [("session", key) for key in _OWN_IDS if isinstance(holder.get(key), str | int)][:1]
-    else:
-        sessions = (path for path in names if _SUFFIX.sub("", path).lower() in _SESSIONS)
-        rest += [("session", path) for path in islice(sorted(sessions), 1)]
+        if name == "public" and False in values:
+            rest.append((f"skip.{path}", f"@.{path} == false"))
+    rest += _find_session(place, columns)
+    rest += [
+        (f"skip.{kind}", f"@.{path} == {json.dumps(kind)}")
+        for path, words in kinds.items()
+        for kind in words
+        if "[*]" not in path
+        and len(words) > 1
+        and (_THOUGHT.search(kind) or kind == "note" or role_of(kind) in ("system", "tool"))
+    ]
+    # Most messages have no kind: those with one may be notices, such as of who joined.
+    notices = [
+        (f"skip.{path}", f"@.{path}")
+        for path in kinds
+        if "[*]" not in path and 2 * len(within[path]) < len(place.rows)
+    ]
     roles: list[tuple[str, Fields]] = []  # names before ids
-    for path, values in sorted(columns.items(), key=lambda one: bool(_SUFFIX.search(one[0]))):
+    for path, values in sorted(columns.items(), key=_rank_of_name):
         if (words := _find_sides(path, values)) is not None:
             roles.append((path, words))
     turns: Iterator[Fields] = (
-        (("role", role), ("content", content), *words)
+        (("role", role), ("content", _without_thoughts(content, kinds)), *words)
         for (role, words), content in product(roles, contents)
         if role != content
     )
     ends = {path: _last_name(path) for path in lengths}
+    with_roles = {path for path in ends if f"{path.rpartition('[*]')[0]}[*].role" in columns}
     pairs: Iterator[Fields] = (
         (("prompt", one), ("response", other))
         for one, other in permutations(ends, 2)
-        if _PROMPT.search(ends[one]) and _RESPONSE.search(ends[other])
+        if not {one, other} <= with_roles
+        and ("[*]" not in one or one.partition("[*]")[0] != other.partition("[*]")[0])
+        and (
+            (_PROMPT.search(ends[one]) and _RESPONSE.search(ends[other]))
+            or (
+                # Questions and answers are rows of two forms.
+                (_PROMPT.search(ends[one]) or _RESPONSE.search(ends[other]))
+                and not within[one] & within[other]
+                and set(map(str, columns[one])).isdisjoint(map(str, columns[other]))
+            )
+        )
     )
     for fields in chain(turns, islice(pairs, _MOST_COLUMNS)):
-        used = {_STEP_END.split(path, maxsplit=1)[0] for _, path in fields}
-        keys = [key for key in opened if key in used]
-        texts = [v for name, path in fields if name == "content" for v in columns.get(path, ())]
-        is_html = 2 * sum(bool(_HTML.match(v)) for v in texts if isinstance(v, str)) > len(texts)
+        texts = [
+            v for name, path in fields if name == "content" for v in columns.get(str(path), ())
+        ]
+        count = sum(bool(_HTML.match(v)) for v in texts if isinstance(v, str))
+        is_html = count > _IS_HTML * len(texts)
         extra = (("html", "true"),) if is_html else ()
-        yield (*place.fields, *fields, *rest, *extra, *(("json_keys", key) for key in keys))
+        whole = (*place.fields, *fields, *rest, *extra)
+        used = {
+            _STEP_END.split(one.removeprefix("$."), maxsplit=1)[0]
+            for _, paths in whole
+            for one in ((paths,) if isinstance(paths, str) else paths)
+        }
+        whole = (*whole, *(("json_keys", key) for key in place.opened if key in used))
+        yield whole
+        yield from ((*whole, notice) for notice in notices)
+
+
+def _rank_of_name(column: tuple[str, object]) -> tuple[bool, bool]:
+    name = normalise_name(column[0].rpartition(".")[2])
+    return bool(_SUFFIX.search(name)), name not in ("role", "name", "displayname")
+
+
+def _without_thoughts(
+    content: str | tuple[str, ...], kinds: Mapping[str, Sequence[str]]
+) -> str | tuple[str, ...]:
+    """Return the paths of texts, without those parts of a list that are thoughts or no texts."""
+    if not isinstance(content, str):
+        return tuple(str(_without_thoughts(path, kinds)) for path in content)
+    for path, words in kinds.items():
+        start, _, key = path.rpartition("[*].")
+        if not start or not content.startswith(f"{start}[*]."):
+            continue
+        texts = [f"@.{key} == {json.dumps(word)}" for word in words if word in TEXT_KINDS]
+        thoughts = [f"@.{key} != {json.dumps(word)}" for word in words if _THOUGHT.search(word)]
+        if texts and len(texts) < len(words):
+            return f"{start}[?{' || '.join(texts)}]{content.removeprefix(f'{start}[*]')}"
+        if thoughts:
+            return f"{start}[?{' && '.join(thoughts)}]{content.removeprefix(f'{start}[*]')}"
+    return content
+
+
+def _find_session(place: _Place, columns: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the field of the session's id, and how records of one session belong together."""
+    if not place.holders:
+        names = (path for path in sorted(columns) if _SESSION.search(normalise_name(path)))
+        yield from (("session", path) for path in islice(names, 1))
+        return
+    ids: dict[str, dict[str, None]] = {}
+    times: dict[str, None] = {}
+    holders = {id(holder): holder for holder in place.holders}
+    for holder in holders.values():
+        for path, value in _leaves(dict(holder)):
+            name = normalise_name(path.rpartition(".")[2].strip("']"))
+            if "[*]" in path:
+                continue
+            if isinstance(value, str | int) and _SESSION.search(name):
+                ids.setdefault(path, {})[str(value)] = None
+            elif _TIME.search(name) and parse_timestamp(value).at is not None:
+                times[path] = None
+    started = next(iter(times), None)
+    if started is not None:
+        yield ("started", started)
+    for path, values in ids.items():
+        yield ("session", path)
+        if len(values) < len(holders):
+            yield from (("groups", "true"), ("repeats", "true"))
+            yield from (("order", started),) if started is not None else ()
+        return
+    own = (key for key in _OWN_IDS if isinstance(place.holders[0].get(key), str | int))
+    yield from (("session", key) for key in islice(own, 1))
 
 
 def _last_name(path: str) -> str:
-    """Return the last key of a path that says more than that it is a text."""
+    """Return the last key of a path that names a side, else the last one."""
     keys = [key for key in _SIGNS.split(path) if key]
-    return next((key for key in reversed(keys) if key not in _CELLS), keys[-1] if keys else "")
+    sides = (key for key in reversed(keys) if _PROMPT.search(key) or _RESPONSE.search(key))
+    return next(sides, keys[-1] if keys else "")
 
 
 def _find_sides(path: str, values: Sequence[JsonValue]) -> Fields | None:
@@ -332,6 +517,11 @@ def _find_sides(path: str, values: Sequence[JsonValue]) -> Fields | None:
     is_named = bool(_SPEAKERS.intersection(_PARTS.split(path.lower())))
     if certain == {"user"} and unknown and (is_named or len(words) == 2):  # noqa: PLR2004
         return (("roles.*", "assistant"),)  # an agent's name is no person's
+    systems = [word for word in words if role_of(word) == "system"]
+    if len(words) == 2 and certain == {"user"} and systems:  # noqa: PLR2004
+        # Data sets of dialogues call the answering side the system; elsewhere it speaks once.
+        count = sum(value == systems[0] for value in values)
+        return ((f"roles.{systems[0]}", "assistant"),) if 3 * count > len(values) else ()
     if len(words) == 2 and len(unknown) == 1 and certain:  # noqa: PLR2004
         return ((f"roles.{unknown[0]}", "user"),)
     # Words such as user_message or USER_INPUT begin with the side.
@@ -358,8 +548,13 @@ def _run(fields: Fields, data: bytes) -> Sequence[Conversation]:
 
 
 def _turns(talks: Sequence[Conversation]) -> list[tuple[str, str]]:
+    """Return the sides and texts of all messages; people are numbered."""
+    people: dict[str, str] = {}
     return [
-        (one.role if one.role != "other" else _side(one), one.text)
+        (
+            one.role if one.role != "other" else people.setdefault(_side(one), str(len(people))),
+            one.text,
+        )
         for talk in talks
         for one in talk.messages
     ]
@@ -392,8 +587,10 @@ def _side(message: Message) -> str:
     return message.speaker or message.role
 
 
-def _describe(fields: Fields, talks: Sequence[Conversation], total: int) -> Proposal:
-    paths = dict(fields)
+def _describe(
+    fields: Fields, talks: Sequence[Conversation], values: Sequence[JsonValue]
+) -> Proposal:
+    paths = {name: path if isinstance(path, str) else " and ".join(path) for name, path in fields}
     place = paths.get("messages")
     outer = paths.get("conversations")
     names = "/".join(
@@ -402,9 +599,19 @@ def _describe(fields: Fields, talks: Sequence[Conversation], total: int) -> Prop
     kind = f"messages under {outer + '.' if outer else ''}{place}" if place else "rows"
     messages = [message for talk in talks for message in talk.messages]
     example = " → ".join(f"{_side(one)} {shorten(one.text)}" for one in messages[:2])
-    share = min(1.0, sum(len(message.text) for message in messages) / max(1, total))
+    whole = "\n".join(message.text for message in messages)
+    texts = {text: path for value in values for path, text in _texts(value)}
+    total = max(1, sum(map(len, texts)))
+    share = min(1.0, sum(len(message.text) for message in messages) / total)
+    unread: Counter[str] = Counter()
+    for text, path in texts.items():
+        unread[path] += len(text) * (text not in whole)
+    left = [f"{path} ({n / total:.0%})" for path, n in unread.most_common(2) if n > _UNREAD * total]
+    tags = Counter(match[1] for one in messages if (match := _TAG.match(one.text)))
     result = (
         f"{len(messages)} messages of {len(talks)} session{'s' * (len(talks) != 1)} in its first"
         f" rows, {share:.0%} of their text: {example}"
+        + (f"; not read: {', '.join(left)}" if left else "")
+        + "".join(f"; texts keep the tag <{tag}>" for tag, n in tags.most_common(1) if n > 1)
     )
     return Proposal(f"{kind} with {names}", fields, result)

@@ -88,24 +88,17 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -
             text, stamp = join_texts(*texts), reading.stamp(time)
             builder.add(_SPEAKERS[kind], text, stamp=stamp, line=line)
         return
-    role = role_of(string(message.get("role")))
-    if role not in ("user", "assistant"):
-        reading.skip(f"{role or 'unknown'} message", line)
-        return
     files = (format_file(part.get("filename")) for part in parts if part.get("type") == "file")
     words = content_text(message.get("parts")) or content_text(message.get("content"))
-    text = join_texts(words, *files)
-    if not text.strip():
-        is_call = any("tool" in string(part.get("type")) for part in parts)
-        reading.skip("tool call" if is_call else EMPTY, line)
-        return
+    is_call = any("tool" in string(part.get("type")) for part in parts)
     time = message.get("createdAt", reach(message, "metadata", "createdAt"))
     builder.add(
-        role,
-        text,
+        role_of(string(message.get("role"))),
+        join_texts(words, *files),
         external_id=identifier(message.get("id")),
         stamp=reading.stamp(time),
         line=line,
+        empty="tool call" if is_call else EMPTY,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reading import EMPTY, ObjectRecord, Reader, Reading
+from memsense.ingest.reading import ObjectRecord, Reader, Reading, name_parts
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -69,24 +69,18 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 stamp = reading.stamp(value.get("timestamp"))
                 builder.add("assistant", text, stamp=stamp, line=line)
             continue
-        message = mapping(value.get("message")) or value
-        role = role_of(string(message.get("role")))
-        text = content_text(message.get("content")) or string(message.get("text"))
         if value.get("type") != "message":
             reading.skip_record(string(value.get("type")), _OTHER_TYPES, line)
-        elif role not in ("user", "assistant"):
-            reading.skip(f"{role or 'unknown'} message", line)
-        elif not text.strip():
-            kinds = (string(block.get("type")) for block in objects(message.get("content")))
-            reading.skip(next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY), line)
-        else:
-            builder.add(
-                role,
-                text,
-                external_id=identifier(value.get("id")),
-                stamp=reading.stamp(value.get("timestamp")),
-                line=line,
-            )
+            continue
+        message = mapping(value.get("message")) or value
+        builder.add(
+            role_of(string(message.get("role"))),
+            content_text(message.get("content")) or string(message.get("text")),
+            external_id=identifier(value.get("id")),
+            stamp=reading.stamp(value.get("timestamp")),
+            line=line,
+            empty=name_parts(objects(message.get("content")), _TOOLS),
+        )
     own_id = identifier(header.get("id")) or session or reading.source.session_id
     yield from builder.build(own_id, title=title, folder=string(header.get("cwd")))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reading import EMPTY, ConversationBuilder, Reader, Reading
+from memsense.ingest.reading import ConversationBuilder, Reader, Reading, name_parts
 from memsense.ingest.values import JsonObject, identifier, objects, reach, string
 from memsense.types import Conversation
 
@@ -62,24 +62,18 @@ def read(reading: Reading) -> Iterator[Conversation]:
 
 def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
     role = role_of(string(message.get("role")))
-    text = content_text(message.get("content"))
     if "role" not in message:
         builder.reading.skip("not a message", line)
-    elif role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
-    elif reach(message, "metadata", "userVisible") is False:
+    elif role in ("user", "assistant") and reach(message, "metadata", "userVisible") is False:
         builder.reading.skip("hidden message", line)
-    elif not text.strip():
-        kinds = (string(block.get("type")) for block in objects(message.get("content")))
-        reason = next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY)
-        builder.reading.skip(reason, line)
     else:
         builder.add(
             role,
-            text,
+            content_text(message.get("content")),
             external_id=identifier(message.get("id")),
             stamp=builder.reading.stamp(message.get("created")),
             line=line,
+            empty=name_parts(objects(message.get("content")), _TOOLS),
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memsense.ingest.content import content_text, format_file, join_texts, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reading import ConversationBuilder, Reader, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, Reader, Reading
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,
@@ -50,22 +50,16 @@ def read(reading: Reading) -> Iterator[Conversation]:
             session = topic_id or _INBOX
             session = f"{session}/{thread_id}" if thread_id else session
             builder = builders.setdefault(session, reading.conversation())
-            role = role_of(string(message.get("role")))
-            if role not in ("user", "assistant"):
-                reading.skip(f"{role or 'unknown'} message", record.line)
-                continue
             text = content_text(message.get("content"))
             attachments = (one for key in _FILES for one in objects(message.get(key)))
             files = [format_file(one.get("name")) for one in attachments]
-            if not text.strip() and not any(files) and sequence(message.get("tools")):
-                reading.skip("tool call", record.line)
-                continue
             builder.add(
-                role,
+                role_of(string(message.get("role"))),
                 join_texts(text, *files),
                 external_id=identifier(message.get("id")),
                 stamp=reading.stamp(_time(message)),
                 line=record.line,
+                empty="tool call" if sequence(message.get("tools")) else EMPTY,
             )
         topics = {identifier(one.get("id")): one for one in objects(state.get("topics"))}
         for session, builder in builders.items():

@@ -44,9 +44,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
             builder = reading.conversation()
             for turn in objects(turns):
                 role = role_of(string(turn.get("role")))
-                if role not in ("user", "assistant"):
-                    reading.skip(f"{role or 'unknown'} message", line)
-                    continue
                 builder.add(role, string(turn.get("content")), stamp=stamp, line=line)
             yield from builder.build(session + suffix, metadata={"user_id": user_id})
 

@@ -127,15 +127,11 @@ def _build(
     builder = reading.conversation()
     for key in path:
         message = chat.messages[key]
-        role = _role(message)
-        if role not in ("user", "assistant"):
-            reading.skip(f"{role or 'unknown'} message", line)
-            continue
         text = content_text(message.get("content")) or string(message.get("text"))
         attachments = objects(message.get("files"))
         files = (format_file(first_identifier(one, "name", "filename")) for one in attachments)
         builder.add(
-            role,
+            _role(message),
             join_texts(text, *files),
             external_id=key,
             stamp=reading.stamp(first_value(message, _TIMES)),

@@ -142,9 +142,6 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, record: Obje
     # SWE-agent gives what its tools print the role of the user.
     if message.get("message_type") == "observation":
         role = "tool"
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", record.line)
-        return
     content = message.get("content", message.get("text"))
     time = find_time(message)
     if time is None:

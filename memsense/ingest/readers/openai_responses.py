@@ -80,9 +80,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 reason = "tool call" if "call" in kind else "not a message"
                 reading.skip("thinking" if kind == "reasoning" else reason, record.line)
                 continue
-            if role not in ("user", "assistant"):
-                reading.skip(f"{role or 'unknown'} message", record.line)
-                continue
             content = item.get("content")
             blocks = (block for block in objects(content) if block.get("type") == "input_file")
             files = (format_file(block.get("filename")) for block in blocks)

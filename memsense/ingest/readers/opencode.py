@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from memsense.ingest.content import format_file, role_of
 from memsense.ingest.head import Head
-from memsense.ingest.reading import EMPTY, Reader, Reading
+from memsense.ingest.reading import Reader, Reading, name_parts
 from memsense.ingest.source import Source
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
 from memsense.types import Conversation
@@ -91,13 +91,8 @@ def _build(
             reading.skip("sidechain", line)
         elif reverted and string(message.get("id")) >= reverted:
             reading.skip("rolled back", line)
-        elif role not in ("user", "assistant"):
-            reading.skip(f"{role or 'unknown'} message", line)
-        elif message.get("summary") is True:
+        elif role in ("user", "assistant") and message.get("summary") is True:
             reading.skip("compaction summary", line)
-        elif not text:
-            kinds = (string(part.get("type")) for part in parts)
-            reading.skip(next((_REASONS[kind] for kind in kinds if kind in _REASONS), EMPTY), line)
         else:
             builder.add(
                 role,
@@ -106,6 +101,7 @@ def _build(
                 stamp=reading.stamp(reach(message, "time", "created")),
                 folder=string(reach(message, "path", "cwd")),
                 line=line,
+                empty=name_parts(parts, _REASONS),
             )
     yield from builder.build(
         identifier(info.get("id")) or reading.source.session_id,

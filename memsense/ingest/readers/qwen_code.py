@@ -31,7 +31,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
             session = f"{session}/{identifier(value.get('agentId')) or 'sidechain'}"
         builder = sessions.setdefault(session, reading.conversation())
         kind, parts = string(value.get("type")), reach(value, "message", "parts")
-        text = content_text(parts)
         if kind not in _TYPES:
             if kind == "tool_result":
                 reading.skip("tool result", entry.line)
@@ -39,20 +38,18 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 reading.skip_record(kind, _OTHER_TYPES, entry.line)
         elif value.get("isSidechain") is True and not reading.options.sidechains:
             reading.skip("sidechain", entry.line)
-        elif text.strip():
+        else:
+            is_call = any("functionCall" in part for part in objects(parts))
+            has_thought = any(part.get("thought") for part in objects(parts))
             builder.add(
                 "user" if kind == "user" else "assistant",
-                text,
+                content_text(parts),
                 external_id=identifier(value.get("uuid")),
                 stamp=reading.stamp(value.get("timestamp")),
                 folder=string(value.get("cwd")),
                 line=entry.line,
+                empty="tool call" if is_call else "thinking" if has_thought else EMPTY,
             )
-        elif any("functionCall" in part for part in objects(parts)):
-            reading.skip("tool call", entry.line)
-        else:
-            has_thought = any(part.get("thought") for part in objects(parts))
-            reading.skip("thinking" if has_thought else EMPTY, entry.line)
     for session, builder in sessions.items():
         yield from builder.build(session)
 

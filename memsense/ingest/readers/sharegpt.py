@@ -43,12 +43,8 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 builder.add("user", string(turn["human"]), stamp=stamp, line=record.line)
                 builder.add("assistant", string(turn["assistant"]), stamp=stamp, line=record.line)
                 continue
-            role = role_of(first_string(turn, _ROLE_KEYS))
-            if role not in ("user", "assistant"):
-                reading.skip(f"{role or 'unknown'} message", record.line)
-                continue
             builder.add(
-                role,
+                role_of(first_string(turn, _ROLE_KEYS)),
                 first_string(turn, _TEXT_KEYS),
                 external_id=find_message_id(turn),
                 stamp=reading.stamp(find_time(turn)),

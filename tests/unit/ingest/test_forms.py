@@ -3,14 +3,16 @@
 import json
 import zipfile
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from small_logs import lines
 
 from memsense.errors import IngestError
-from memsense.ingest import ReadOptions, ReadReport
+from memsense.ingest import ReadOptions, ReadReport, pair_exchanges
+from memsense.ingest.jsonstream import Record, scan_json
 from memsense.ingest.mapping.mapped import unflatten
 from memsense.types import Conversation
 
@@ -156,8 +158,33 @@ def test_an_evaluation_is_read_from_its_samples_alone(
         archive.writestr("_journal/start.json", json.dumps({"eval": {"task": "boats"}}))
         archive.writestr("summaries.json", json.dumps([{"id": 1, "input": ASKED}]))
         archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
-    conversations, _ = read_path(log)
+    conversations, report = read_path(log)
     assert turns(conversations) == TURNS
+    side = report.skipped["side file of an export"]
+    assert (side.count, side.unit) == (3, "file")
+
+
+def test_a_long_evaluation_is_read_sample_by_sample(read_log: ReadLog) -> None:
+    samples = [{"id": n, "epoch": 1, "messages": MESSAGES} for n in range(400)]
+    about = {"version": 2, "eval": {"task": "boats", "run_id": "r"}}
+    text = json.dumps(about | {"samples": samples, "stats": {"started": "[,]"}}, indent=1)
+    # Each sample is yielded when its own text has been read, whatever follows.
+    taken: list[str] = []
+    pieces = (text[at : at + 4096] for at in range(0, len(text), 4096))
+    noted = (piece for piece in pieces if not taken.append(piece))
+    for record in islice(scan_json(noted, within="samples"), 100):
+        assert isinstance(record, Record)
+        assert cast("dict[str, object]", record.value)["eval"] == about["eval"]
+    assert len(taken) < len(text) / 4096 / 3
+    conversations, report = read_log(text)
+    assert len(conversations) == 400
+    assert len({one.session_id for one in conversations}) == 400
+    assert conversations[7].title == "boats"
+    assert report.detected["log.jsonl"][0] == "inspect"
+    # A log that was cut off is read as far as it goes.
+    conversations, report = read_log(text[: len(text) // 2], ReadOptions(format="inspect"))
+    assert 150 < len(conversations) < 201
+    assert report.skip_counts["cut off at the end"] == 1
 
 
 @pytest.mark.parametrize(
@@ -230,19 +257,24 @@ def test_one_mark_of_two_is_not_enough(text: str, read_log: ReadLog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "form", "expected"),
+    ("name", "form", "expected", "exchanges"),
     [
-        ("inspect_log.json", "inspect", ["user", "assistant", "assistant"]),
-        ("openinference_flat.jsonl", "phoenix", ["user", "assistant"] * 2),
-        ("line_en.txt", "line", ["Mina", "Tom", "Tom"]),
-        ("line_ja.txt", "line", ["ミナ", "トム"]),
-        ("skype_messages.json", "skype", ["Mina", "8:tom"]),
-        ("claude_export.txt", "claude_export", ["user", "assistant", "assistant"]),
-        ("../whatsapp_kr.txt", "whatsapp", ["민수", "지은", "민수"]),
+        ("inspect_log.json", "inspect", ["user", "assistant", "assistant"], 1),
+        ("openinference_flat.jsonl", "phoenix", ["user", "assistant"] * 2, 2),
+        ("line_en.txt", "line", ["Mina", "Tom", "Tom"], 2),
+        ("line_ja.txt", "line", ["ミナ", "トム"], 1),
+        ("skype_messages.json", "skype", ["Mina", "8:tom"], 2),
+        (
+            "claude_export.txt",
+            "claude_export",
+            ["user", *["assistant"] * 2, "user", "assistant"],
+            2,
+        ),
+        ("../whatsapp_kr.txt", "whatsapp", ["민수", "지은", "민수"], 2),
     ],
 )
 def test_shared_samples_are_read(
-    name: str, form: str, expected: list[str], samples: Path, read_log: ReadLog
+    name: str, form: str, expected: list[str], exchanges: int, samples: Path, read_log: ReadLog
 ) -> None:
     path = samples / "logs3" / "formats" / name
     if not path.is_file():
@@ -250,7 +282,8 @@ def test_shared_samples_are_read(
     conversations, report = read_log(path.read_bytes(), ReadOptions(), name=path.name)
     assert report.detected[path.name][0] == form
     sides = [m.speaker or m.role for one in conversations for m in one.messages]
-    assert sides[: len(expected)] == expected
+    assert sides == expected
+    assert sum(len(pair_exchanges(one)) for one in conversations) == exchanges
     times = [m.at for one in conversations for m in one.messages]
     if form == "whatsapp":
         assert [at and at.strftime("%H:%M") for at in times] == ["21:14", "21:15", "00:03"]

@@ -1,8 +1,10 @@
 """What is no conversation is refused, however much it looks like one; guessing needs evidence."""
 
 import json
+import sysconfig
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from foreign_code import CODE
 from foreign_words import WORDS
 
 from memsense.errors import IngestError
-from memsense.ingest import ReadOptions, ReadReport
+from memsense.ingest import ReadOptions, ReadReport, detect, expand_paths
 from memsense.types import Conversation
 
 ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
@@ -31,6 +33,31 @@ def test_what_is_no_conversation_is_refused_with_any_line_ends(
         read_log(CORPUS[name], name=name)
     with pytest.raises(IngestError, match="not a conversation"):
         read_log(CORPUS[name].replace("\n", "\r\n"), name=name)
+
+
+def test_no_file_of_installed_packages_is_taken_for_a_conversation() -> None:
+    # They are what a folder holds beside logs: tables, settings, licences, pages.
+    root = Path(sysconfig.get_path("purelib"))
+    suffixes = {".json", ".csv", ".txt", ".md", ".jsonl"}
+    files = sorted(path for path in root.rglob("*") if path.suffix in suffixes and path.is_file())
+    assert len(files) >= 100
+    taken: list[tuple[str, str]] = []
+    for path in files[:: max(1, len(files) // 300)][:300]:
+        (source,) = expand_paths([str(path)])
+        with suppress(IngestError):
+            if (detection := detect(replace(source, named=False))) is not None:
+                taken.append((source.label, detection.format))
+    assert taken == []
+
+
+def test_times_that_go_up_and_down_are_no_chat(read_log: ReadLog) -> None:
+    moments = ["2/3/26, 19:05", "1/3/26, 08:10", "9/3/26, 12:00", "1/3/26, 07:30", "4/3/26, 10:00"]
+    lines = [f"{moment} - Nils: a board of oak\n" for moment in moments]
+    with pytest.raises(IngestError, match="not a conversation"):
+        read_log("".join(lines), name="list.txt")
+    # One may go back: somebody has set the clock.
+    conversations, _ = read_log("".join([*sorted(lines), lines[0]]), name="chat.txt")
+    assert sum(len(one.messages) for one in conversations) == 6
 
 
 QUESTIONS = (
