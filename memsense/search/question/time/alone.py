@@ -6,8 +6,7 @@ from functools import cache
 
 from memsense.search.question.time.interval import Interval
 from memsense.search.question.time.patterns import pattern
-from memsense.search.question.time.tables import TABLES, load_table
-from memsense.search.question.time.tables.table import read_forms
+from memsense.search.question.time.tables import TABLES, load_table, read_forms
 
 _WORD = r"[^\W_]+"
 

@@ -26,7 +26,7 @@ from memsense.search.question.time.interval import (
 from memsense.search.question.time.patterns import pattern
 from memsense.search.question.time.rules import SATURDAY, count_units
 from memsense.search.question.time.sentence import Reading, Sentence
-from memsense.search.question.time.tables.table import Unit
+from memsense.search.question.time.tables import Unit
 
 HELPER = "the day from which others count"
 NAME = "a name: rue du 4-Septembre"

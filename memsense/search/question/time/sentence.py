@@ -16,7 +16,7 @@ from memsense.search.question.time.interval import (
     Interval,
     latest_days,
 )
-from memsense.search.question.time.tables.table import read_forms
+from memsense.search.question.time.tables import read_forms
 from memsense.search.question.time.vocabulary import Vocabulary, Word
 
 YEAR = r"(?:J?(?P<y{0}>[Yz])J?|(?P<last{0}>[LPXBCm])J|J(?P<behind{0}>[lxBCm])|(?P<named{0}>=))"

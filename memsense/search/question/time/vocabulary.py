@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 from memsense.search.question.time.lexer import Token
-from memsense.search.question.time.tables import load_table
-from memsense.search.question.time.tables.table import read_forms, split_form
+from memsense.search.question.time.tables import load_table, read_forms, split_form
 
 SHORTEST_WITHOUT_ACCENTS = 4
 

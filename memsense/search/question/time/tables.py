@@ -1,11 +1,16 @@
-"""Table of the words by which a language names times."""
+"""Words by which languages name times: a file of `memsense/data/words/times` for each language."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from functools import cache
+from typing import Any, cast
 
 from memsense.search.question.time.interval import Grain
 from memsense.search.question.time.patterns import pattern
+from memsense.text.words import read_sections
+
+TABLES = ("en", "de", "fr", "es", "ru")
+"""Languages that are written with blanks; Chinese and Japanese share the table `cjk`."""
 
 LAST_COMMON_ORDINAL = 3
 _STEPS = {"L": -1, "l": -1, "B": -1, "m": -2, "P": 0, "X": 1, "x": 1, "C": 1}
@@ -66,8 +71,8 @@ class Table:
         common: Ordinary words by which the language is known.
         shared: Words that count only in a text that is known to be of this language.
         topicless: Words of a question that asks for nothing but a time.
-        month_leads: Roles before a month that has neither day nor year; " " if it needs none. The
-            others are leads of a year, a season, a quarter and so on.
+        month_leads: Roles before a month that has neither day nor year; " " ("_" in the file) if it
+            needs none. The others are leads of a year, a season, a quarter and so on.
         verbs: Names of months that are also verbs or nouns; `people` those that are first names.
         capital: Whether months "always" or "never" have a capital; others are not read alone.
         month_first: Whether "May 7" is written.
@@ -162,6 +167,17 @@ class Table:
                 role = {"quarter": "K", "year": "U" if count or is_many else "J"}.get(name, "U")
                 for form in read_forms(part):
                     yield form, role, Unit(name, int(count or 1), bool(is_many))
+
+
+@cache
+def load_table(code: str) -> Table:
+    """Return the table of a language, whose file is read with the first question."""
+    sections: dict[str, Any] = dict(read_sections(f"times/{code}"))
+    sections |= dict.fromkeys(sections.pop("flags", "").split(), True)
+    sections |= {
+        name: text.replace("_", " ") for name, text in sections.items() if name.endswith("_leads")
+    }
+    return Table(**sections)
 
 
 def read_list(items: str) -> Iterator[tuple[str, str]]:
