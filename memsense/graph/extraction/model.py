@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from memsense.graph.extraction.naming import entity_key
-from memsense.graph.extraction.words import COMMON
+from memsense.text.words import COMMON
 
 EntityKind = Literal[
     "speaker", "self", "name", "title", "identifier", "file", "host", "handle", "tag"

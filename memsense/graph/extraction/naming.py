@@ -2,9 +2,8 @@
 
 import re
 
-from memsense.graph.extraction.words import COMMON
 from memsense.text.scripts import unify_forms
-from memsense.text.words import ALSO_WORDS
+from memsense.text.words import ALSO_WORDS, COMMON
 
 LONGEST_GRAM = 4
 LARGEST_KEYS = 120
