@@ -6,7 +6,7 @@ it. Rows are tuples, or objects of the class `of`, whose fields are the columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from psycopg import Cursor, RawCursor, sql
 from psycopg.rows import TupleRow, class_row, scalar_row, tuple_row
@@ -23,6 +23,9 @@ Values = Mapping[str, Any]
 
 Named = dict[str, Any]
 """A row by the names of its columns, for `of` where a class is not worthwhile."""
+
+ROW: type[TupleRow] = tuple
+"""A row by the places of its columns."""
 
 STORE = "store.sql"
 
@@ -68,77 +71,38 @@ def execute_many(
     connection.cursor().executemany(query(statement, file), values)
 
 
-@overload
-def fetch_all(
-    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
-) -> list[TupleRow]: ...
-@overload
 def fetch_all(
     connection: Connection,
     statement: Statement,
     values: Values | None = None,
     file: str = STORE,
     *,
-    of: type[T],
-) -> list[T]: ...
-def fetch_all(
-    connection: Connection,
-    statement: Statement,
-    values: Values | None = None,
-    file: str = STORE,
-    *,
-    of: type[Any] | None = None,
-) -> list[Any]:
+    of: type[T] = ROW,
+) -> list[T]:
     """Return all rows of the statement, in its order."""
     return _run(_cursor(connection, of), statement, values, file).fetchall()
 
 
-@overload
-def find_one(
-    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
-) -> TupleRow | None: ...
-@overload
 def find_one(
     connection: Connection,
     statement: Statement,
     values: Values | None = None,
     file: str = STORE,
     *,
-    of: type[T],
-) -> T | None: ...
-def find_one(
-    connection: Connection,
-    statement: Statement,
-    values: Values | None = None,
-    file: str = STORE,
-    *,
-    of: type[Any] | None = None,
-) -> Any:
+    of: type[T] = ROW,
+) -> T | None:
     """Return the first row of the statement, None if there is none."""
     return _run(_cursor(connection, of), statement, values, file).fetchone()
 
 
-@overload
-def fetch_one(
-    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
-) -> TupleRow: ...
-@overload
 def fetch_one(
     connection: Connection,
     statement: Statement,
     values: Values | None = None,
     file: str = STORE,
     *,
-    of: type[T],
-) -> T: ...
-def fetch_one(
-    connection: Connection,
-    statement: Statement,
-    values: Values | None = None,
-    file: str = STORE,
-    *,
-    of: type[Any] | None = None,
-) -> Any:
+    of: type[T] = ROW,
+) -> T:
     """Return the row of a statement that always finds one; raise DatabaseError otherwise."""
     rows = _run(_cursor(connection, of), statement, values, file).fetchall()
     return _only(rows, statement)
@@ -168,11 +132,12 @@ def fetch_values(
     return _run(cursor, statement, values, file).fetchall()
 
 
-def _cursor(connection: Connection, of: type[Any] | None) -> Cursor[Any]:
-    return connection.cursor(row_factory=tuple_row if of is None else class_row(of))
+def _cursor(connection: Connection, of: type[T]) -> Cursor[T]:
+    make_rows: Any = tuple_row if of is ROW else class_row(of)
+    return connection.cursor(row_factory=make_rows)
 
 
-def _only(rows: Sequence[Any], statement: Statement) -> Any:
+def _only(rows: Sequence[T], statement: Statement) -> T:
     if len(rows) != 1:
         name = statement if isinstance(statement, str) else "a statement"
         raise DatabaseError(f"{name} returned {len(rows)} rows instead of one")
