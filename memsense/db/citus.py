@@ -88,10 +88,7 @@ def spread_local(connection: Connection) -> Spread:
 
 
 def refuse_worker(connection: Connection) -> None:
-    """Raise ConfigurationError if the connection is to another node than the coordinator.
-
-    A worker node has no revision of the schema, and numbers rows beyond what an integer holds.
-    """
+    """Raise ConfigurationError on a worker node, which has no revision of the schema."""
     row = None
     if is_installed(connection):
         row = connection.execute(query("find_group", FILE)).fetchone()

@@ -30,17 +30,13 @@ OLDEST_PGVECTOR = (0, 8)
 
 
 def connect(url: str, *, seconds: float = _CONNECT_SECONDS) -> Connection:
-    """Open one connection in autocommit mode, outside any pool, in at most so many seconds.
-
-    Raises ConfigurationError for a malformed address, and ConnectionFailedError.
-    """
+    """Open one connection in autocommit mode, outside any pool; raise ConnectionFailedError."""
     return _connect(read_address(url), seconds=seconds)
 
 
 def connect_beside(connection: Connection) -> Connection:
-    """Open another connection to the server and database of this one, in autocommit mode.
-
-    Raises ConnectionFailedError.
+    """Open another connection to this one's database in autocommit mode; raise
+    ConnectionFailedError.
     """
     return _connect(connection.info.dsn, password=connection.info.password)
 

@@ -112,9 +112,8 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The URL of the running server's `memsense` database.
-
-        Raises ConnectionFailedError if no server runs.
+        """The URL of the running server's `memsense` database; raises ConnectionFailedError if
+        there is none.
         """
         if postmaster := _read_postmaster(self._cluster):
             return postmaster.url(DATABASE)
@@ -215,9 +214,8 @@ class EmbeddedServer:
         )
 
     def psql_command(self) -> list[str] | None:
-        """Return the command line of psql on the running server, or None if there is no psql.
-
-        Raises ConnectionFailedError if no server runs.
+        """Return the command line of psql on the running server, None without psql; raise as `url`
+        does.
         """
         url = self.url
         psql = shutil.which("psql", path=_library_server(self._cluster).bin_path)

@@ -155,10 +155,7 @@ def set_up(url: str) -> None:
 
 
 def create_roles(url: str) -> None:
-    """Create the roles in a database without the schema, so that a restore can name them.
-
-    Raises SchemaError if the user may not create roles.
-    """
+    """Create the roles without the schema, so that a restore can name them; raise SchemaError."""
     with connect(url) as connection, _creating_roles():
         citus.create_roles(connection)
         _run_alone(connection, _security("create_roles"))

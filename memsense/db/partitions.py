@@ -43,10 +43,7 @@ _TABLES: Mapping[Growing, Sequence[_Table]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A partition of a table: the rows from `begins_at` to before `ends_at`.
-
-    The default partition has neither: it takes the rows of every month without one of its own.
-    """
+    """A partition: the rows from `begins_at` to before `ends_at`; the default one has neither."""
 
     table: str
     name: str

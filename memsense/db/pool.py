@@ -243,10 +243,7 @@ class Pool:
         return size, available, waiting
 
     def for_tenant(self, tenant: str | None = None, *, tenant_id: int | None = None) -> "Pool":
-        """Return a pool of the same connections for another tenant, given by its name or number.
-
-        They are closed with this pool; closing the returned one does nothing.
-        """
+        """Return a pool of the same connections for another tenant; closing it does nothing."""
         other = copy(self)
         other.__dict__ |= {
             "_session": replace(self._session, tenant=tenant, tenant_id=tenant_id),
@@ -561,9 +558,8 @@ def _repeat(pool: Pool, attempt: Callable[[], T]) -> T:
 def _was_committed(
     pool: Pool, number: _Number, lost: psycopg.Error, *, is_idempotent: bool, has_citus: bool
 ) -> bool | None:
-    """Return whether a transaction was committed whose connection was lost during the commit.
-
-    None means that the server can't tell, and that the transaction may be run again.
+    """Return whether a transaction was committed; None if the server can't tell and it may run
+    again.
     """
     outcome = None
     try:

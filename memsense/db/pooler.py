@@ -19,9 +19,8 @@ SEALED_POOLER = (
 
 
 def is_pooled(connection: Connection, process: int | None = None) -> bool:
-    """Return whether another process serves the connection than the one reported at its start.
-
-    A pooler gives its clients numbers of its own. `process` is the serving one, if it is known.
+    """Return whether another process than the connection's own, as it was reported first, serves
+    it.
     """
     if process is None:
         process = fetch_value(connection, "fetch_process", file=FILE)

@@ -135,10 +135,7 @@ def as_text_array(texts: Sequence[str]) -> str:
 
 
 def as_texts_of_arrays(lists: Sequence[Sequence[int]]) -> str:
-    """Return lists of whole numbers as the text of an array, whose elements are texts of arrays.
-
-    PostgreSQL's arrays of arrays are rectangular, and these lists differ in length.
-    """
+    """Return lists of whole numbers, of any lengths, as the text of an array of texts of arrays."""
     return as_text_array([as_number_array(numbers) for numbers in lists])
 
 

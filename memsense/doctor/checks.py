@@ -81,10 +81,7 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
 
 
 def examine_tenant(pool: Pool, settings: Settings, embedder: Embedder) -> Report:
-    """Return the findings on the tenant of the pool, without those on the server and its plans.
-
-    It sees what the policies let the tenant see.
-    """
+    """Return the findings on the pool's tenant, as far as the policies let it see."""
     expected = Expected.of(settings, embedder)
     return make_report(run_read(pool, lambda it: list(examine_store(it, expected))))
 

@@ -85,10 +85,7 @@ def split_text(text: str, limit: int = LARGEST_PART, first_limit: int | None = N
 
 
 def _find_block_heads(text: str) -> list[tuple[int, int]]:
-    """Return where the first two lines of each code block and table begin and end.
-
-    They say what the other lines are: the language, the columns.
-    """
+    """Return where the first two lines (language, columns) of each code block and table lie."""
     heads: list[tuple[int, int]] = []
     lines = text.splitlines(keepends=True)
     is_code = is_table = False
@@ -104,9 +101,8 @@ def _find_block_heads(text: str) -> list[tuple[int, int]]:
 
 
 def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]:
-    """Return the (user, assistant) texts of each part of one exchange, in order.
-
-    Parts but the first leave room for the opening.
+    """Return the (user, assistant) texts of each part, in order; later ones have room for the
+    opening.
     """
     if len(user_text) + len(assistant_text) <= LARGEST_PART:
         return [(user_text, assistant_text)]

@@ -20,10 +20,7 @@ from memsense.types import (
 
 
 def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:
-    """Return whether a conversation begins with an assistant's text that may answer a question.
-
-    `draft` is the draft of the conversation.
-    """
+    """Return whether a drafted conversation begins with an assistant's text that may answer."""
     if not draft.exchanges or draft.mode == "session":
         return False
     if any(chunk.user_text for chunk in draft.exchanges[0].chunks):

@@ -12,10 +12,7 @@ from memsense.types import Exchange, Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """Report that a log goes on in a stored session, or repeats it.
-
-    `matched` of the session's `messages` are in the log.
-    """
+    """Report that a log goes on in a stored session, or repeats `matched` of its `messages`."""
 
     source: str
     session_id: str

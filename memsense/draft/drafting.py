@@ -326,10 +326,7 @@ class Drafter:
 
 
 def _number_repeated_keys(conversation: Conversation) -> dict[int, str]:
-    """Return each message's ledger key, by its `id()`.
-
-    A key that a log uses several times gets a count: "m1", "m1#2", "m1#3".
-    """
+    """Return each message's ledger key, by its `id()`; repeated ones are "m1", "m1#2", "m1#3"."""
     counts: Counter[str] = Counter()
     keys: dict[int, str] = {}
     # Computed once for the conversation: searching the messages again for each exchange would

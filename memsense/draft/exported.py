@@ -185,9 +185,8 @@ class ExportedChunk(Input):
         return f"{self.content_hash}@{self.dedup_window}"
 
     def as_forgotten(self) -> "ExportedChunk":
-        """Return the chunk without its texts: only its place and its keys.
-
-        The keys keep a forgotten exchange away when its log is ingested again.
+        """Return the chunk without its texts: its place, and the keys that keep it from coming
+        again.
         """
         names = {
             "chunk", "session_id", "granularity", "ordinal", "last_ordinal", "part", "part_count",
@@ -208,9 +207,8 @@ class ExportedChunk(Input):
         return ChunkDraft(**values)
 
     def read_vectors(self, dimension: int) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of its texts by route, (dimension,) float32.
-
-        Those that are no vectors of that length are left out, so that they are made again.
+        """Return the vectors of its texts by route, (dimension,) float32, without those of other
+        lengths.
         """
         decoded = {route: _decode_vector(text) for route, text in self.vectors.items()}
         return {
@@ -256,10 +254,7 @@ _NO_EXPORT = "this is no export of memsense; 'memsense export' writes one, logs 
 
 
 def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
-    """Yield the lines of an export, the header first; blank lines are skipped.
-
-    Raises IngestError, which names the line, if the text is no export or is truncated.
-    """
+    """Yield the lines of an export, the header first; raise IngestError, which names a bad line."""
     chunks, has_ended, number = 0, False, 0
     for number, text in enumerate(lines, start=1):
         if not text.strip():
@@ -309,10 +304,7 @@ def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
 def clean_chunk(
     chunk: Chunk | ExportedChunk, tagger: FacetTagger
 ) -> tuple[dict[str, Any], Counter[str]]:
-    """Return the fields of a chunk that may not be stored as they are, and counts by kind.
-
-    Facets that the tagger finds in the text are found again, in the text without secrets.
-    """
+    """Return the fields of a chunk that may not be stored as they are, and counts by kind."""
     # The repeated beginning of a later part is cleaned apart: its length counts.
     opening, counts = clean(chunk.user_text[: chunk.opening_length], secrets=True)
     names = ("assistant_text", "session_text", "task_tag", "tags", "metadata", *FACETS)

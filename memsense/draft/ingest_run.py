@@ -256,9 +256,8 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
 
 
 def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
-    """Count what `run_ingest` would do, without writing: `stored` counts new or changed exchanges.
-
-    Raises IngestError if nothing could be stored.
+    """Count what `run_ingest` would do, without writing; raise IngestError if nothing could be
+    stored.
     """
     for draft in _draft_sources(sources, job, report):
         if draft is None:
@@ -277,9 +276,8 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
 def _draft_sources(
     sources: Sequence[Source], job: IngestJob, report: IngestReport
 ) -> Iterator[SessionDraft | None]:
-    """Yield the draft of each conversation; failures go into the report.
-
-    None asks for everything before it to be stored first.
+    """Yield the draft of each conversation, or None where everything before it is to be stored
+    first.
     """
     bytes_done = 0
     unstored: set[bytes] = set()
@@ -417,10 +415,7 @@ def _write_batch(
 
 
 def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object]) -> Source:
-    """Return the same source, with a file that reports how far it has been read.
-
-    `before` is the number of bytes that the run has read of other sources.
-    """
+    """Return the source with a file that reports the bytes read, `before` included."""
     # A source of several files, such as a Slack export, has no file of its own to count.
     if source.members:
         return source

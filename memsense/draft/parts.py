@@ -72,12 +72,7 @@ class StoredTexts:
     def __init__(
         self, parts: Sequence[Chunk], replaced: Mapping[int, tuple[str, str, Facets]] | None = None
     ) -> None:
-        """Join the parts of an exchange, in order.
-
-        Args:
-            parts: The parts.
-            replaced: New texts of some parts and the facets found in them, by chunk id.
-        """
+        """Join the parts of an exchange, with new texts and facets of some by chunk id."""
         self.user_text = self.assistant_text = ""
         self.chosen: dict[str, Any] = {}
         self.spans: list[FacetSpan] = []
@@ -96,12 +91,7 @@ class StoredTexts:
             self.assistant_text += texts[1]
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets that stand whole in the next part of the exchange.
-
-        Args:
-            user_text: The user's side of the part.
-            assistant_text: The assistant's side of the part.
-        """
+        """Return the facets that stand whole in the next part of the exchange."""
         starts = {"user": self._user_end, "assistant": self._assistant_end}
         self._user_end += len(user_text)
         self._assistant_end += len(assistant_text)

@@ -187,9 +187,8 @@ class BatchVectors:
             self.deferred = self._backoff.find_reason()
 
     def join(self, batches: "Iterable[BatchVectors]") -> "BatchVectors":
-        """Return the vectors of this batch and of others of the same namespace as one batch.
-
-        None of them may leave vectors to a job.
+        """Return this batch's vectors and others of its namespace as one batch; none waits for a
+        job.
         """
         batches = [self, *batches]
         joined = BatchVectors(
@@ -259,9 +258,8 @@ class BatchVectors:
             yield model, vectors
 
     def prepare(self, chunks: Iterable[ChunkTexts]) -> None:
-        """Embed what is not embedded yet, with every model of the namespace.
-
-        Raises EmbeddingError if a text can't be embedded and the failure is not left to a job.
+        """Embed what is not embedded yet, with every model; raise EmbeddingError unless a job may
+        do it.
         """
         chunks = list(chunks)
         if not self.models:
@@ -369,9 +367,8 @@ class BatchVectors:
                 vectors(chunks)
 
     def tokens(self, chunks: Sequence[ChunkTexts]) -> list[Tokens | None]:
-        """Return each exchange's tokens; None for those left to a job or unknown to the model.
-
-        Raises UnembeddedError as calling it does.
+        """Return each exchange's tokens, None for one without; raise UnembeddedError as a call
+        does.
         """
         self._require(chunks)
         readings = [chunk.passage and self._readings.get(chunk.passage) for chunk in chunks]

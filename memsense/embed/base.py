@@ -147,10 +147,7 @@ _WRAP_ERRORS = _WrapErrors()
 
 
 def wrap_embedder_errors() -> AbstractContextManager[None]:
-    """Raise EmbeddingError for any exception of an embedder; memsense's own errors pass through.
-
-    Its type doesn't matter: an embedder of a user's own may raise the errors of any HTTP library.
-    """
+    """Raise EmbeddingError for an exception of any library; memsense's own errors pass through."""
     return _WRAP_ERRORS
 
 
@@ -254,10 +251,7 @@ def known_dimension(embedder: Embedder) -> int | None:
 
 
 def is_embedder_of(embedder: Embedder, model: EmbeddingModel) -> bool:
-    """Return whether the embedder makes vectors of the model, as far as is known without a server.
-
-    An embedder whose dimension is unknown counts as one of the model if the names are equal.
-    """
+    """Return whether the embedder makes the model's vectors; an unknown dimension fits any."""
     if embedder.model != model.name:
         return False
     return known_dimension(embedder) in (None, model.dimension)

@@ -414,10 +414,7 @@ def unify_widths(text: str) -> str:
 
 
 def open_tokenizer() -> Any:
-    """Return a new BertWordPieceTokenizer of the vocabulary that BERT's uncased models share.
-
-    It reads a ligature as its letters.
-    """
+    """Return a new tokenizer of the vocabulary that BERT's uncased models share."""
     tokenizers = import_untyped("tokenizers")
     tokenizer = tokenizers.BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     steps = tokenizers.normalizers

@@ -137,11 +137,7 @@ class QuestionTokens:
     weights: NDArray[np.float64]
 
     def heaviest(self, count: int) -> "QuestionTokens":
-        """Return the tokens that weigh most, in the order of the question.
-
-        Args:
-            count: Maximum number of tokens, at least 1.
-        """
+        """Return the `count` tokens that weigh most, in the order of the question."""
         if len(self.words) <= count:
             return self
         places = np.sort(np.argsort(-self.weights, kind="stable")[:count])
@@ -161,11 +157,8 @@ class QuestionTokens:
 
 
 def join_tokens(parts: Sequence[QuestionTokens], repeated: Sequence[int]) -> QuestionTokens:
-    """Return the tokens of a question that was read in parts.
-
-    Args:
-        parts: The tokens of each part, in their order.
-        repeated: Number of first tokens of each part that the part before has, too.
+    """Return the tokens of a question that was read in parts, which repeat so many of the one
+    before.
     """
     if len(parts) == 1:
         return parts[0]

@@ -57,9 +57,8 @@ class GoldSet:
         return tuple(sorted(names - {"", "all"}))
 
     def only(self, split: str | None) -> "GoldSet":
-        """Return the questions of one split, or all for None.
-
-        Raises EvaluationError, which lists the splits, if there is no such split.
+        """Return the questions of one split, or all for None; raise EvaluationError, which lists
+        them.
         """
         if split is None:
             return self

@@ -206,9 +206,8 @@ def ask_lexemes(text: str, language: str, languages: Iterable[str]) -> str:
 
 
 def list_lexemes(text: str, language: str) -> list[str]:
-    """Return the different lexemes of a stored text, in the order of `index_lexemes`.
-
-    All of them: a list has no limit.
+    """Return the different lexemes of a stored text, without a limit, as `index_lexemes` orders
+    them.
     """
     return list(dict.fromkeys(chain.from_iterable(_index(text, language))))
 

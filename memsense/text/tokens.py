@@ -130,10 +130,7 @@ def count_tokens(text: str) -> int:
 
 
 def make_counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a text: `count_tokens` without a tokenizer.
-
-    The function raises InvalidInputError if the tokenizer returns something else than a count.
-    """
+    """Return a function that counts the tokens of a text: `count_tokens` without a tokenizer."""
     if tokenizer is None:
         return count_tokens
     # encode_ordinary is tiktoken's: its encode refuses texts that look like special tokens.

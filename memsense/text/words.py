@@ -16,12 +16,9 @@ _COMMENT = re.compile(r"^# .*\n", re.MULTILINE)
 
 @cache
 def read_sections(name: str) -> Mapping[str, str]:
-    """Return the texts of a file's sections by their titles, which stand in brackets.
+    """Return the texts of the sections of `NAME.txt` by their titles, which stand in brackets.
 
     A line that begins with "|" continues the line before it, and one with "# " is a comment.
-
-    Args:
-        name: Name of the file below `memsense/data/words`, without its ending.
     """
     text = (_FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     _, *parts = _TITLE.split(_COMMENT.sub("", text).replace("\n|", "|"))

@@ -104,12 +104,7 @@ class StandingTagger:
         return self._tagger.name
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets stated on either side of one exchange.
-
-        Args:
-            user_text: The user's side; may be empty.
-            assistant_text: The assistant's side; may be empty.
-        """
+        """Return the facets stated on either side of one exchange."""
         facets = self._tagger.tag(user_text, assistant_text)
         names = (STANDING, STATED) if self._is_stated else (STANDING,)
         rules = [
@@ -134,10 +129,7 @@ class StandingTagger:
 def find_rules(text: str, embed: Embed, *, is_stated: bool = False) -> list[tuple[int, int]]:
     """Return the (start, end) offsets of the standing rules in a user's text.
 
-    Args:
-        text: The user's text.
-        embed: Embeds sentences.
-        is_stated: Whether all of the user's own sentences are rules.
+    If it `is_stated` that the text consists of rules, all of the user's own sentences are.
     """
     plain = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     places = list(own_sentences(plain))

@@ -19,9 +19,8 @@ _TOKEN = re.compile(r"[@#]?\w[^\s\"\u201c\u201d\u00ab\u00bb?!,;()\[\]{}]*")
 
 
 def entity_key(name: str) -> str:
-    """Return the name without case, outer punctuation, possessive ending and a leading "the".
-
-    Empty for names of fewer than two letters or digits.
+    """Return the name in lower case without marks, possessive and "the"; "" for less than 2
+    letters.
     """
     # Most names are ASCII, and need no Unicode normalisation.
     plain = name if name.isascii() else unify_forms(name).replace("\u2019", "'")

@@ -54,10 +54,7 @@ _FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
 
 
 class Neighbour(NamedTuple):
-    """A memory next to the one that a question asks about, the anchor.
-
-    It is the `place`-th one before or after it, or the anchor itself at place 0.
-    """
+    """A memory `place` before or after the one that a question asks about, the anchor (place 0)."""
 
     chunk_id: int
     place: int

@@ -45,19 +45,14 @@ class Messages(Protocol):
         ...
 
     def read(self, places: Sequence[int]) -> Sequence[str]:
-        """Return the sentences of the user nearest to the question in candidates.
-
-        Args:
-            places: Indexes of candidates in which the user says something.
+        """Return the sentences of the user nearest to the question in candidates with a user's
+        text.
         """
         ...
 
 
 class Succession(NamedTuple):
-    """Two candidates, by their rows: the newer one replaces what the older one says.
-
-    `reason` says by which words. `strength` is the logit of the regression.
-    """
+    """Two candidates' rows: the newer one replaces the older one, by these words and this logit."""
 
     older: int
     newer: int
@@ -96,10 +91,7 @@ class Current:
 
     @cached_property
     def pool(self) -> Sequence[int]:
-        """Return the places of the best candidates that say something at a known time.
-
-        A long exchange has the place of its best part: its parts do not replace each other.
-        """
+        """Return the places of the best candidates with a time, of long exchanges the best part."""
         numbers, scores = self.candidates.exchange_numbers, self.scores
         have_text: list[bool] = self.messages.have_text.tolist()
         places: dict[int, int] = {}

@@ -623,11 +623,11 @@ class Comparison:
         return self.tokens.user_counts > 0
 
     def read(self, places: Sequence[int]) -> list[str]:
-        """Return the clause of the user nearest to the question, and its neighbours, as spelled in
-        the vocabulary, for each candidate.
+        """Return the user's clause nearest to the question, with its neighbours, for each
+        candidate.
 
-        Args:
-            places: Indexes among the candidates that have tokens; the user says something in each.
+        `places` are indexes among the candidates that have tokens; the user says something in each.
+        The text is spelled as in the vocabulary.
         """
         tokens, vocabulary = self.tokens, self.question.vocabulary
         are_ends, are_numbers = vocabulary.mask(CLAUSE_ENDS), vocabulary.are_numbers

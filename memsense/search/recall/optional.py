@@ -49,10 +49,8 @@ class OptionalRoute(Protocol):
     ) -> Iterator[str]:
         """Yield its CTEs, the last under its name.
 
-        Args:
-            takes_part: Returns the condition on a column of chunk ids.
-            lookups: As in `Shape`.
-            cosines: Returns the query of the cosines of the chunks in a CTE.
+        `takes_part` returns the condition on a column of chunk ids, `cosines` the query of the
+        cosines of the chunks in a CTE; `lookups` is as in `Shape`.
         """
         ...
 

@@ -78,9 +78,7 @@ def choose_readings(readings: list[Reading]) -> list[Reading]:
 def choose_intervals(scored: Iterable[tuple[int, Interval]]) -> tuple[Interval, ...]:
     """Return the intervals of the longest words, and all of the same words; at most 16.
 
-    Args:
-        scored: The intervals with the scores of their languages: where two languages read the same
-            words, the likelier one of the question counts.
+    Where two languages read the same words, the likelier one of the question counts.
     """
     chosen: list[tuple[int, Interval]] = []
     for score, item in sorted(

@@ -49,12 +49,9 @@ class Vocabulary:
                 self.phrases.setdefault(spelling[0], []).append((spelling, role, value))
 
     def read(self, tokens: Sequence[Token], text: str, *, is_known: bool) -> list[Word]:
-        """Return the words of a question with their roles; several tokens may be one word.
+        """Return the words of a question's tokens with their roles; several tokens may be one word.
 
-        Args:
-            tokens: The tokens of the question.
-            text: The question.
-            is_known: Whether the question is known to be of this language.
+        `is_known`: the question is known to be of this language.
         """
         words: list[Word] = []
         names = [token.text for token in tokens]
