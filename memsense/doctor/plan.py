@@ -6,7 +6,7 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_value, find_one
-from memsense.doctor.findings import FILE, Finding
+from memsense.doctor.findings import FILE, Finding, info, warning
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
 SLOW_MS = 250
@@ -54,11 +54,7 @@ def examine_plan(
     """
     top = json.loads(plan) if isinstance(plan, str) else plan
     nodes = list(_walk(top[0]["Plan"]))
-    yield Finding(
-        check="plan",
-        severity="info",
-        text=f"recall of the largest memory took {top[0]['Execution Time']:.1f} ms",
-    )
+    yield info(f"recall of the largest memory took {top[0]['Execution Time']:.1f} ms", check="plan")
     for route in routes:
         root = _find_root(nodes, route)
         if root is not None:
@@ -99,7 +95,7 @@ def _is_source(node: Mapping[str, Any]) -> bool:
 
 
 def _not_run(route: str) -> Finding:
-    return Finding(check="plan", severity="info", text=f"{route}: not run")
+    return info(f"{route}: not run", check="plan")
 
 
 def _describe_route(
@@ -121,25 +117,22 @@ def _describe_route(
     way = f"by {index}" if index else "read whole"
     text = f"{route}: {name} {way}, {rows:.0f} rows, {root['Actual Total Time']:.1f} ms"
     if index is None and route == "lexical" and root["Actual Total Time"] > SLOW_MS:
-        return Finding(
+        return warning(
+            f"{text}: its index does not serve",
+            "run 'ANALYZE'; if that does not help, see the findings on security",
             check="plan",
-            severity="warning",
-            text=f"{text}: its index does not serve",
-            remedy="run 'ANALYZE'; if that does not help, see the findings on security",
         )
     is_compared = name.startswith("embeddings_") and "_settled_model_" not in (index or "")
     if has_vector_indexes and is_compared and rows + wasted > COMPARED_ROWS:
-        return Finding(
+        return warning(
+            f"{text}: its HNSW index does not serve",
+            "run 'ANALYZE'; if that does not help, run 'memsense db optimise'",
             check="plan",
-            severity="warning",
-            text=f"{text}: its HNSW index does not serve",
-            remedy="run 'ANALYZE'; if that does not help, run 'memsense db optimise'",
         )
     if index is None and wasted > WASTED_ROWS:
-        return Finding(
+        return warning(
+            f"{text}, {wasted:.0f} rows of other memories read in vain",
+            "run 'ANALYZE'; if that does not help, see the indexes above",
             check="plan",
-            severity="warning",
-            text=f"{text}, {wasted:.0f} rows of other memories read in vain",
-            remedy="run 'ANALYZE'; if that does not help, see the indexes above",
         )
-    return Finding(check="plan", severity="info", text=text)
+    return info(text, check="plan")
