@@ -39,10 +39,8 @@ _SHAPES = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or 'host=HOST user=USER
 
 
 def read_address(text: str, setting: str = SETTING) -> str:
-    """Return the address as libpq takes it: a URL or key=value pairs.
-
-    `postgresql+psycopg://` is accepted too. Raises ConfigurationError, which says what is wrong in
-    which `setting`.
+    """Return the address as libpq takes it, also from `postgresql+psycopg://`; raise
+    ConfigurationError.
     """
     address = text.strip()
     if _is_url(address):

@@ -29,10 +29,8 @@ class Spread:
 
 
 def spread(url: str) -> Spread:
-    """Distribute the tables that are not distributed yet, in one transaction.
-
-    The extension is created if it is missing. Raises ConfigurationError if the server has no Citus,
-    or is not the coordinator, or if tenants are sealed.
+    """Distribute the tables that are not yet, in one transaction; raise ConfigurationError if it
+    can't.
     """
     with connect(url) as connection, database_errors():
         row = connection.execute(query("find_citus", FILE)).fetchone()

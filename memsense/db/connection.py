@@ -123,11 +123,7 @@ def use_standard_settings(connection: Connection) -> None:
 
 
 def check_server(connection: Connection) -> None:
-    """Check that memsense can work with this server and database.
-
-    Raises ServerTooOldError unless this is PostgreSQL 15 or newer with pgvector 0.8 or newer, and
-    SchemaError for a database whose encoding can't hold every text.
-    """
+    """Raise ServerTooOldError or SchemaError if memsense can't work with this database."""
     version = connection.info.server_version
     if version < OLDEST_SERVER:
         raise ServerTooOldError(

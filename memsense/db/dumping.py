@@ -35,11 +35,7 @@ class Tool(NamedTuple):
 
 
 def find_tool(name: str, major: int) -> Tool:
-    """Return the program of the server's version, else of the next newer one.
-
-    Looks in PATH, in Debian's and Homebrew's folders, and next to the embedded server. Raises
-    DatabaseError, with the versions that there are, if none fits.
-    """
+    """Return the program of the server's version, else of the next newer; raise DatabaseError."""
     tools = sorted(dict.fromkeys(_list_tools(name)), key=lambda it: it.major)
     for tool in tools:
         if tool.major >= major:

@@ -156,10 +156,8 @@ class EmbeddedServer:
             return self.url
 
     def revive(self) -> str:
-        """Return the URL of the server, started again if it has ended; then log a warning with the
-        reason.
-
-        Raises ConnectionFailedError, with the server's message, if it doesn't start.
+        """Return the URL of the server, started again with a warning if it has ended; raise as
+        `start`.
         """
         is_new = _read_postmaster(self._cluster) is None
         reason = self._find_log_line(_DEATH, -_LAST_BYTES) if is_new else None

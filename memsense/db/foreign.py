@@ -56,10 +56,8 @@ class Snapshot:
         return self._run(query(name, FILE).as_string(), values)
 
     def select(self, statement: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a query that a format's file brings along.
-
-        It can read the database's tables and nothing else: sqlite3.DatabaseError if it tries to
-        write, to attach another file, or to load an extension.
+        """Yield the rows of a format's query; raise sqlite3.DatabaseError if it does more than
+        read.
         """
         self._connection.set_authorizer(_allow_reading)
         try:

@@ -53,9 +53,8 @@ class Partition:
 
 @dataclass(slots=True, kw_only=True)
 class PartitionReport:
-    """Partitions that a call created and dropped, the rows it deleted by table, and what is there.
-
-    Rows are deleted from default partitions alone.
+    """Partitions that a call created and dropped, rows it deleted from default ones, and what is
+    there.
     """
 
     created: list[Partition] = field(default_factory=list[Partition])

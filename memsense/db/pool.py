@@ -266,9 +266,9 @@ class Pool:
 
     @contextmanager
     def connection(self) -> Generator[TenantConnection]:
-        """Lend a connection in autocommit mode that was alive a moment ago.
+        """Lend a connection in autocommit mode that was alive a moment ago; raise
+        ConnectionFailedError.
 
-        Raises ConnectionFailedError, whose text says whether the pool was busy or the server away.
         Work goes through `run_read` and `run_transaction`, which repeat it if its connection is
         lost.
         """
@@ -347,9 +347,8 @@ class Pool:
             pool.putconn(connection)  # which opens another one in its place
 
     def _look_after(self, waited: PoolTimeout, deadline: float) -> float:
-        """Return the new deadline of a call that has found no connection so far.
-
-        Starts an embedded server that has ended. Raises ConnectionFailedError past the deadline.
+        """Return the new deadline of a call without a connection so far, or raise
+        ConnectionFailedError.
         """
         fault: psycopg.OperationalError | None = None
         try:
@@ -422,9 +421,7 @@ def _is_alive(connection: TenantConnection) -> bool:
 def transaction(pool: Pool) -> Generator[Connection]:
     """Open one transaction that is not repeated when its connection is lost.
 
-    Use it only where a caller has seen part of the result before the end, such as an export that
-    writes rows to a file as they come: running that again would write them twice. Everything else
-    goes through `run_read` and `run_transaction`.
+    It is for a caller that has used part of the result before the end, such as an export's lines.
     """
     try:
         with database_errors(), pool.connection() as connection, begun(connection):
@@ -457,11 +454,7 @@ def run_read(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
 
 
 def run_autocommit(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
-    """Run statements that no transaction takes, such as CREATE INDEX CONCURRENTLY.
-
-    They are repeated as `run_read` repeats, so `work` must do only what is left to do when it is
-    called again.
-    """
+    """Run statements that no transaction takes; a repetition must do only what is left to do."""
     return run_read(pool, work)
 
 

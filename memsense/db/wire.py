@@ -45,10 +45,8 @@ _VECTOR_HEADER = 4
 
 
 def register_types(cursor: RawCursor[Any]) -> None:
-    """Make the cursor write numpy arrays, read arrays of numbers as such, and read jsonb faster.
-
-    It reads arrays of integer, bigint and double precision in binary results: of one dimension, not
-    empty and without nulls.
+    """Make the cursor write numpy arrays, read arrays of numbers without nulls, and read jsonb
+    faster.
     """
     adapters = cursor.adapters
     adapters.register_dumper(np.ndarray, _ArrayDumper)

@@ -175,14 +175,10 @@ def plan_capacity(
     adds: float = 0.0,
     machine: Machine | None = None,
 ) -> Capacity:
-    """Return what so many users with so many exchanges each would need.
+    """Return what so many users with so many exchanges, searches and adds a second each would need.
 
-    Without `users` or `exchanges`, those of the store count, and without `active_users` the store's
-    share of users who stored something within a day. `searches` and `adds` are calls a second.
-
-    Raises:
-        InvalidInputError: If there are more active users than users, or a number is negative.
-        ConfigurationError: If the address names a user who sees one tenant only.
+    Without numbers, those of the store count. Raises InvalidInputError for numbers that can't be,
+    and ConfigurationError for a user who sees one tenant only.
     """
     with operating(url) as connection:
         measured = measure_store(connection)

@@ -268,11 +268,7 @@ RECOUNT = "reindex.sql"
 
 
 def repair(connection: Connection, expected: Expected) -> list[Finding]:
-    """Mend what does not fit to the exchanges, recount wrong statistics, and remove what retired
-    chunks left behind; return what was done.
-
-    It happens in the caller's transaction.
-    """
+    """Mend in the caller's transaction what `doctor --repair` mends; return what was done."""
     repairs = [replace(it, check="repair") for it in repair_exchanges(connection, expected)]
     pending = as_sql(fill("list_pending", FILE, unpromised=fill("unpromised", FILE)))
     for lacking in fetch_all(connection, pending, of=Named):

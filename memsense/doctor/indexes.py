@@ -50,9 +50,7 @@ def examine_indexes(connection: Connection, expected: Expected) -> Iterator[Find
 
 
 def examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
-    """Examine large memories: those without indexes of their own, or whose indexes slow writes
-    down.
-    """
+    """Examine large memories: those without indexes, or whose indexes slow writes down."""
     values = {"threshold": expected.index_threshold}
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     memory: int = settings["maintenance_work_mem"]

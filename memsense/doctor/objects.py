@@ -59,10 +59,8 @@ def list_objects(connection: Connection) -> Objects:
 
 
 def list_expected(stored: Objects) -> Objects:
-    """Return the objects that a database should have, by what most of them look like.
-
-    Databases with sealed tenants, without a superuser or on a Citus cluster differ from others by a
-    layer each.
+    """Return the objects that a database should have, with a layer for each way in which some
+    differ.
     """
     base, *layers = read_manifest().values()
     expected = dict(base)

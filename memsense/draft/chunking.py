@@ -126,10 +126,8 @@ def is_long(part: ChunkDraft) -> bool:
 
 
 def find_opening(user_text: str) -> str:
-    """Return the beginning of the user's text, to repeat it in front of later parts.
-
-    At most LONGEST_OPENING characters, cut at the best border and ending in a line break; empty
-    for a blank text.
+    """Return the beginning of the user's text, cut at the best border, to repeat before later
+    parts.
     """
     if not user_text.strip():
         return ""
@@ -202,11 +200,7 @@ def link_turn(before: Turn | None, after: Turn | None) -> Link:
 def build_session_chunks(
     session_id: str, turns: Iterable[Turn], last: ChunkDraft | None = None
 ) -> list[ChunkDraft]:
-    """Return session chunks of about LARGEST_SESSION_CHUNK characters over the turns.
-
-    The first one continues `last`, the session's last stored chunk, if there is one. A chunk's
-    language is the most frequent one of its turns.
-    """
+    """Return session chunks over the turns; the first one continues `last`, the last stored one."""
     languages: Counter[str | None] = Counter()
     if last is not None:
         languages[last.language] = last.last_ordinal - last.ordinal + 1

@@ -34,12 +34,7 @@ def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:
 def complete_exchange(
     drafter: Drafter, conversation: Conversation, draft: SessionDraft, parts: Sequence[Chunk]
 ) -> SessionDraft:
-    """Return the draft with its first exchange merged into the stored one that awaits an answer.
-
-    `parts` are the chunks of that one, in their order.
-
-    The result equals the draft of one call with both the question and the answer.
-    """
+    """Return the draft whose first exchange is merged into the stored one that awaits an answer."""
     stored = parts[0]
     # Several user messages of the first call were joined when they were stored. They come back as
     # one message, which has an id only if it was one from the beginning.

@@ -110,10 +110,9 @@ _ANNOTATED_TEXTS = ("task_tag", "tags", "facets", "metadata")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
-    """A conversation as it may be stored, cut into exchanges, before drafts are made of them.
+    """A conversation cut into exchanges as it may be stored, before drafts are made of them.
 
-    `keys`, `content_keys`, `hashes` and `redacted` are by the `id()` of a message. `hashes` has
-    those of the ledger for messages that are stored already, maybe in another spelling.
+    All mappings are by the `id()` of a message; `hashes` has those of messages stored already.
     """
 
     conversation: Conversation

@@ -62,10 +62,7 @@ class Header(Input):
 
     @property
     def language_of_texts(self) -> str:
-        """Code of the language of all texts, or "auto".
-
-        Before version 3 it is a text-search configuration, English unless someone chose another.
-        """
+        """The language of all texts, or "auto"; a text-search configuration before version 3."""
         is_former = self.memsense_export < 3  # noqa: PLR2004 (a version)
         return AUTO if is_former and self.language == "english" else self.language
 

@@ -354,10 +354,7 @@ def _describe_place(source: str | None, session_id: str) -> str:
 
 
 def _make_batches(drafts: Iterable[SessionDraft | None]) -> Iterator[list[SessionDraft]]:
-    """Yield lists of drafts with about BATCH_CHUNKS chunks together; an empty one for None.
-
-    A long session is cut into drafts that follow each other, each a transaction of its own.
-    """
+    """Yield lists of about BATCH_CHUNKS chunks, long sessions cut; an empty one for None."""
     batch: list[SessionDraft] = []
     size = 0
     for draft in drafts:

@@ -184,10 +184,7 @@ def compare(
 
 
 def _find_ended(newer: Statement, value: AbstractSet[str]) -> str:
-    """Return the phrase that ends a value and the value, empty if none does.
-
-    "from" ends only what follows it at once; every other phrase also ends what is before it.
-    """
+    """Return the phrase that ends a value and the value, in front of it or behind it; or ""."""
     for place, phrase in newer.ends:
         last = place + len(phrase.split())
         first, end = (last, last + 2) if phrase in _BEFORE_ALONE else (place - NEAR, last + NEAR)

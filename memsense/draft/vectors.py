@@ -220,19 +220,13 @@ class BatchVectors:
         return self._wants_tokens and self._reader is not None
 
     def add_vectors(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Add vectors that this model made earlier, by text, so that they are not made again.
-
-        Of an exchange that is read for its tokens, they are made with these nevertheless.
-        """
+        """Add vectors by text that this model made earlier, so that they are not made again."""
         self._vectors.update(vectors)
 
     def iter_models(
         self, models: Sequence[EmbeddingModel]
     ) -> "Iterator[tuple[EmbeddingModel, BatchVectors | None]]":
-        """Yield each model with its vectors; None if this process can't open its embedder.
-
-        Raises ModelMismatchError if that is so for the first model, the one that searches use.
-        """
+        """Yield each model with its vectors, None without an embedder; raise ModelMismatchError."""
         self.models = models
         for number, model in enumerate(models):
             if is_embedder_of(self._embedder, model):
@@ -338,9 +332,8 @@ class BatchVectors:
         ]
 
     def is_unknown(self, chunk: ChunkTexts) -> bool:
-        """Return whether the model knows less than half of a chunk's text, and of either side.
-
-        While vectors are left to a job, nothing counts as unknown: the job decides.
+        """Return whether the model knows less than half of a chunk and its sides, as far as is
+        known yet.
         """
         if self.deferred is not None:
             return False
@@ -357,10 +350,8 @@ class BatchVectors:
         return is_known
 
     def require(self, models: Sequence[EmbeddingModel], chunks: Sequence[ChunkTexts]) -> None:
-        """Raise UnembeddedError if a text lacks vectors that this process can make.
-
-        Called once for all texts and before the first write: the transaction is rolled back, the
-        texts are embedded outside of it, and it begins again.
+        """Raise UnembeddedError if a text lacks vectors that this process can make, before the
+        first write.
         """
         for _, vectors in self.iter_models(models):
             if vectors is not None:
@@ -415,9 +406,8 @@ class BatchVectors:
                 missing.vectors.embed_missing(missing.chunks)
 
     def retry_or_defer(self, write: Callable[[], T]) -> T:
-        """Run a transaction as `retry_until_embedded` does, but never fail for lack of vectors.
-
-        If the embedder fails, a job makes the vectors, also with `when="strict"`.
+        """Run a transaction as `retry_until_embedded`, but leave vectors to a job if the embedder
+        fails.
         """
         try:
             return self.retry_until_embedded(write)

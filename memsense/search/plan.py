@@ -155,11 +155,7 @@ def find_asked_language(plan: SearchPlan, scope_state: KnownScope | None) -> str
 
 
 def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenModels:
-    """Return the models for a question, by its language and those of the memory's texts.
-
-    The first model compares a question with texts that are in its languages both, the second one
-    all else.
-    """
+    """Return the models for a question: the first for texts and questions of its languages."""
     first, second = plan.model, plan.second
     if first is None or second is None or plan.unembedded:
         return ChosenModels(first)

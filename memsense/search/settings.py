@@ -182,10 +182,7 @@ def embedder_failure(namespace: Namespace) -> str:
 
 
 def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[Change]:
-    """Return the changes that set these values; raise ConfigurationError.
-
-    A setting that has its value already is left out.
-    """
+    """Return the changes that set these values, where they differ; raise ConfigurationError."""
     if TTL in changes:
         raise ConfigurationError("the rules by which memories expire are set by 'memsense ttl set'")
     if unknown := sorted(changes.keys() - set(SETTING_NAMES)):
@@ -233,10 +230,9 @@ def _check_profile(namespace: Namespace, name: object) -> None:
 
 
 def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
-    """Return the changes that reset these settings, as far as they are set.
+    """Return the changes that reset these settings, or all but the rules of expiry.
 
-    Without names, all are reset except the rules by which memories expire. Raises
-    ConfigurationError for unknown names.
+    Raises ConfigurationError for unknown names.
     """
     requested = list(names)
     if unknown := sorted(set(requested) - set(SETTING_NAMES) - namespace.settings.keys()):
@@ -337,9 +333,8 @@ def plan_removal(namespace: Namespace, name: str) -> list[Change]:
 def describe_settings(
     stored: Iterable[StoredSetting], *, version: int, profile: Profile, name: str, origin: Origin
 ) -> SettingsInForce:
-    """Return every setting in force with a `profile` that is called `name` and comes from `origin`.
-
-    A profile passed as an argument is used as it is: settings on top of it aren't in force.
+    """Return every setting in force, above a profile of an `origin`; an argument's is used as it
+    is.
     """
     defaults = [
         Setting(name="profile", value=name, origin=origin),

@@ -87,8 +87,8 @@ def find_mentions(
 ) -> tuple[Mention, ...]:
     """Return the mentions of an exchange: its speakers, and the entities that its texts name.
 
-    `sides` are texts, the user's first, each with its speakers' labels joined by ", ". A user
-    without a label may introduce herself; the name that she gives is of kind "self".
+    Each side is a text with its speakers' labels. A user without one may introduce herself
+    ("self").
     """
     # Imported here: a search needs no rules.
     from memsense.graph.extraction.introductions import find_introductions

@@ -30,11 +30,7 @@ def entity_key(name: str) -> str:
 
 
 def question_keys(question: str) -> tuple[str, ...]:
-    """Return the keys of one to four neighbouring words that may name an entity, at most 120.
-
-    Keys that begin or end with a function word are left out; words that are both a name and an
-    English word ("will", "may") count only with a capital.
-    """
+    """Return at most 120 keys of one to four neighbouring words that may name an entity."""
     tokens = _TOKEN.findall(question[:LONGEST_QUESTION])
     # Judged once for each word: every word is part of up to ten grams.
     nameable = [_is_nameable(token) for token in tokens]

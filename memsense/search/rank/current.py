@@ -61,8 +61,8 @@ class Succession(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Two candidates of the pool: the indexes of the one above and of the one below, which is the
-    wanted one, and the places of the older and of the newer.
+    """Two candidates of the pool: indexes of the one above and the wanted one below; their order in
+    time.
 
     `is_first`: no other candidate of the wanted time is between them.
     """
@@ -126,11 +126,7 @@ class Current:
 
     @cached_property
     def judged(self) -> Mapping[tuple[int, int], Comparison]:
-        """Return the comparison of each pair that could change places.
-
-        A key has the index in `pool` of a candidate that is above another one, and that of the
-        other, which the question's tense prefers.
-        """
+        """Return the comparison of each pair, by its indexes in `pool`, that could swap."""
         return {(pair.above, pair.below): self._compare(pair) for pair in self._pairs}
 
     @cached_property
@@ -246,9 +242,8 @@ class Current:
         return dict(zip(places, map(read_statement, self.messages.read(places)), strict=True))
 
     def _may_rise(self, comparison: Comparison) -> bool:
-        """Return whether a newer statement is about the same, and nothing rules out a change.
-
-        The words are English ones: in other languages nothing is known of either.
+        """Return whether a newer English statement is about the same, and nothing rules out a
+        change.
         """
         is_about_same = comparison.is_about_same and not comparison.is_ruled_out
         return is_about_same and self._are_english

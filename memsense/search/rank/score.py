@@ -95,11 +95,7 @@ class Signal:
 
 
 class Scored(NamedTuple):
-    """A candidate's terms, in the order in which they are explained, and what they read.
-
-    `coverage` and `similarity` decide whether a memory concerns a prompt, even if their weights
-    are 0.
-    """
+    """A candidate's terms, in the order of their explanation, and the values behind them."""
 
     terms: tuple[Term, ...]
     coverage: float
@@ -333,10 +329,7 @@ def _latest_signal(
 def _beside_signal(
     candidates: Candidates, profile: Profile, question: Question, scores: Values
 ) -> Signal:
-    """Return the signal that lifts the memories next to the one asked about, nearest first.
-
-    The anchor itself follows them.
-    """
+    """Return the signal that lifts the memories next to the anchor, the nearest first."""
     rows: list[int] = []
     becauses: list[str] = []
     places = {chunk_id: row for row, chunk_id in enumerate(candidates.chunk_ids.tolist())}
@@ -694,9 +687,8 @@ class Comparison:
         return (best.astype(np.float64) @ self.shares)[number]
 
     def matches(self, row: int) -> Sequence[WordMatch]:
-        """Return the nearest word of a candidate for each word of the question, in its order.
-
-        They are computed when they are looked at.
+        """Return the nearest word of a candidate for each word of the question, computed when
+        needed.
         """
         return _WordMatches(self, row)
 

@@ -106,10 +106,7 @@ def _score_support(
 def _score_best_turns(
     chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
 ) -> Entry:
-    """Score a session by its best turn, to which the second and the session chunk add a share.
-
-    Nothing of it needs a session chunk: sessions with and without one rank together.
-    """
+    """Score a session by its best turn, with shares of the second one and of the session chunk."""
     if not turns:
         row = chunks[0]
         return Entry(row, scores.fused[row] + scores.added[row], wants_session=True)

@@ -67,9 +67,8 @@ OPTIONAL_ROUTES: Mapping[Route, OptionalRoute] = MappingProxyType(
 def ask_optional(
     question: Question, profile: Profile, *, is_past: bool = False
 ) -> Mapping[Route, Mapping[str, Any]]:
-    """Return the optional routes that run for a question, with their parameters.
-
-    `is_past` leaves out those that can't read memory as it stood at a moment.
+    """Return the optional routes that run for a question, or could in the past, with their
+    parameters.
     """
     requests: dict[Route, Mapping[str, Any]] = {}
     for name, route in OPTIONAL_ROUTES.items():

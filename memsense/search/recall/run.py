@@ -200,10 +200,7 @@ class RecallState:
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
-    """Return the candidates by descending rrf_score, ties by chunk id, in one round trip.
-
-    Raises RecallTimeoutError after the request's timeout.
-    """
+    """Return the state and the candidates, by rrf_score and chunk id; raise RecallTimeoutError."""
     return run_recalls(connection, [request])[0]
 
 
@@ -256,10 +253,7 @@ def _by_frequency(languages: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
-    """Return the shape of the statement for a request.
-
-    `lookups` says whether the server serves its GIN indexes through functions only.
-    """
+    """Return the statement's shape; `lookups`: only functions reach the server's GIN indexes."""
     wording, weights = request.wording, request.weights
     quoted = ("quoted",) if wording.required else ()
     turns_only = "session" not in request.granularities

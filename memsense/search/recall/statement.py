@@ -300,9 +300,8 @@ def compose(shape: Shape) -> Iterator[str]:
 
 
 def load_functions() -> str:
-    """Return the SQL functions that recall calls, and those for people at psql; migrations run it.
-
-    `recall_lexical` consists of recall's own steps, with its arguments for recall's parameters.
+    """Return the SQL functions of recall and for people at psql, made of its steps; migrations run
+    it.
     """
     everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
     shape = Shape(whose="all_users")
@@ -539,9 +538,8 @@ def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
 
 
 def _has_near(shape: Shape) -> bool:
-    """Return whether near lexemes stand in for words that the memory lacks.
-
-    The past has no index of its lexemes, which would all be read for each word.
+    """Return whether near lexemes stand in for unknown words; the past has no index to find them
+    by.
     """
     return shape.lexical == "bm25f" and not shape.is_past
 

@@ -75,11 +75,7 @@ class Sentence:
 
     @property
     def today(self) -> date:
-        """Return the day of asking.
-
-        Raises:
-            ValueError: If it is unknown, so that no time that depends on it is read.
-        """
+        """Return the day of asking; raise ValueError, which ends a rule, if it is unknown."""
         if self.now is None:
             raise ValueError("the time of asking is unknown")
         return self.now.date()
