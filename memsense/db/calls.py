@@ -41,9 +41,7 @@ class Call:
         self._done = Event()
 
     def run(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`; raise CallCancelled if the call was cancelled before or
-        meanwhile.
-        """
+        """Return the result of `work`; raise CallCancelled if the call has been cancelled."""
         with self._lock:
             if self._is_cancelled:
                 raise CallCancelled

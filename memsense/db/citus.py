@@ -29,9 +29,7 @@ class Spread:
 
 
 def spread(url: str) -> Spread:
-    """Distribute the tables that are not yet, in one transaction; raise ConfigurationError if it
-    can't.
-    """
+    """Distribute further tables in one transaction; raise ConfigurationError if it can't."""
     with connect(url) as connection, database_errors():
         row = connection.execute(query("find_citus", FILE)).fetchone()
         if row is None:

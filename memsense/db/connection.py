@@ -35,9 +35,7 @@ def connect(url: str, *, seconds: float = _CONNECT_SECONDS) -> Connection:
 
 
 def connect_beside(connection: Connection) -> Connection:
-    """Open another connection to this one's database in autocommit mode; raise
-    ConnectionFailedError.
-    """
+    """Open another connection to this one's database; raise ConnectionFailedError."""
     return _connect(connection.info.dsn, password=connection.info.password)
 
 

@@ -112,9 +112,7 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The URL of the running server's `memsense` database; raises ConnectionFailedError if
-        there is none.
-        """
+        """The URL of the running server's `memsense` database; raises ConnectionFailedError."""
         if postmaster := _read_postmaster(self._cluster):
             return postmaster.url(DATABASE)
         raise ConnectionFailedError(
@@ -156,9 +154,7 @@ class EmbeddedServer:
             return self.url
 
     def revive(self) -> str:
-        """Return the URL of the server, started again with a warning if it has ended; raise as
-        `start`.
-        """
+        """Return the URL of the server, started again if it has ended; raise as `start`."""
         is_new = _read_postmaster(self._cluster) is None
         reason = self._find_log_line(_DEATH, -_LAST_BYTES) if is_new else None
         url = self.start()
@@ -212,9 +208,7 @@ class EmbeddedServer:
         )
 
     def psql_command(self) -> list[str] | None:
-        """Return the command line of psql on the running server, None without psql; raise as `url`
-        does.
-        """
+        """Return psql's command line on the running server, or None; raise as `url` does."""
         url = self.url
         psql = shutil.which("psql", path=_library_server(self._cluster).bin_path)
         return [psql, url] if psql else None
@@ -243,9 +237,7 @@ class EmbeddedServer:
             ) from error
 
     def _server(self, cluster: Path) -> "PostgresServer":
-        """Return the library's handle, with programs and a data directory that its user can
-        reach.
-        """
+        """Return the library's handle, with programs and data that its user can reach."""
         server = _library_server(cluster)
         if user := _user_of(server):
             serveruser.admit(self.data_dir, user)
@@ -325,9 +317,7 @@ class EmbeddedServer:
         return None
 
     def _find_log_line(self, pattern: re.Pattern[str], start: int) -> str | None:
-        """Return the last line of the log from `start` on (negative: from its end) with the
-        pattern.
-        """
+        """Return the log's last line with the pattern, from `start` (negative: its end) on."""
         if not self._log.exists():
             return None
         lines = self._log.read_bytes()[start:].decode(errors="replace").splitlines()
@@ -432,9 +422,7 @@ def _user_of(server: "PostgresServer") -> serveruser.ServerUser | None:
 
 
 def _run(server: "PostgresServer", program: str, *arguments: str) -> None:
-    """Run one of PostgreSQL's programs as the server's user; raise DatabaseError with its
-    message.
-    """
+    """Run a program of PostgreSQL's as the server's user; raise DatabaseError with its text."""
     command = [str(server.bin_path / program), *arguments]
     with tempfile.TemporaryFile() as output:  # not a pipe, which the started server would hold
         if user := _user_of(server):
@@ -498,9 +486,7 @@ def _settings(socket_dir: Path) -> str:
 
 
 def _read_postmaster(cluster: Path) -> _Postmaster | None:
-    """Return the live server of a cluster; None if its file is absent, stale, or another
-    process's.
-    """
+    """Return the live server of a cluster; None if its file is absent, stale or foreign."""
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
     except FileNotFoundError:

@@ -56,9 +56,7 @@ class Snapshot:
         return self._run(query(name, FILE).as_string(), values)
 
     def select(self, statement: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a format's query; raise sqlite3.DatabaseError if it does more than
-        read.
-        """
+        """Yield the rows of a format's query; raise sqlite3.DatabaseError if it writes."""
         self._connection.set_authorizer(_allow_reading)
         try:
             yield from self._run(statement, {})
@@ -171,9 +169,7 @@ def _log(path: Path) -> Path | None:
 
 
 def _look(path: Path) -> Look:
-    """Return a value that changes when rows reach the file: time, size, log header, journal
-    size.
-    """
+    """Return a value that changes when rows reach the file: time, sizes and log header."""
     stat = path.stat()
     header = b""
     if log := _log(path):

@@ -53,9 +53,7 @@ class Partition:
 
 @dataclass(slots=True, kw_only=True)
 class PartitionReport:
-    """Partitions that a call created and dropped, rows it deleted from default ones, and what is
-    there.
-    """
+    """Partitions created, dropped and there now, and rows deleted from default ones."""
 
     created: list[Partition] = field(default_factory=list[Partition])
     dropped: list[Partition] = field(default_factory=list[Partition])

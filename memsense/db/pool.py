@@ -229,9 +229,7 @@ class Pool:
 
     @property
     def foreign_sessions(self) -> int:
-        """The number of sessions in which SQL other than memsense's left something, and that were
-        closed for it.
-        """
+        """The number of sessions that were closed because SQL of others left something."""
         return self._connections.foreign_sessions
 
     @property
@@ -347,9 +345,7 @@ class Pool:
             pool.putconn(connection)  # which opens another one in its place
 
     def _look_after(self, waited: PoolTimeout, deadline: float) -> float:
-        """Return the new deadline of a call without a connection so far, or raise
-        ConnectionFailedError.
-        """
+        """Return the new deadline of a call without a connection; raise ConnectionFailedError."""
         fault: psycopg.OperationalError | None = None
         try:
             psycopg.connect(self._connections.address, connect_timeout=_PROBE_SECONDS).close()
@@ -510,9 +506,7 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
 
 
 class _Number(NamedTuple):
-    """A transaction's number, and the start of the server that gave it, which forgets it in a
-    crash.
-    """
+    """A transaction's number, and the start of its server, which forgets it in a crash."""
 
     number: int
     life: datetime | None
@@ -551,9 +545,7 @@ def _repeat(pool: Pool, attempt: Callable[[], T]) -> T:
 def _was_committed(
     pool: Pool, number: _Number, lost: psycopg.Error, *, is_idempotent: bool, has_citus: bool
 ) -> bool | None:
-    """Return whether a transaction was committed; None if the server can't tell and it may run
-    again.
-    """
+    """Return whether a transaction was committed; None if the server no longer knows."""
     outcome = None
     try:
         for _ in range(_OUTCOME_LOOKS):

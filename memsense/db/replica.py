@@ -69,9 +69,7 @@ class Replica:
         self._pool.close()
 
     def read(self, primary: Pool, work: Callable[[Pool], T]) -> T:
-        """Return what `work` reads from a pool: the standby's, or if that is lost, once more the
-        primary's.
-        """
+        """Return what `work` reads from the standby's pool, or if it is lost, the primary's."""
         if time.monotonic() >= self._state.rests_until:
             try:
                 if self._has_caught_up(primary):

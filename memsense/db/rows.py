@@ -57,9 +57,7 @@ def execute_together(
 
 
 def execute_alone(connection: Connection, statement: Statement, file: str = STORE) -> None:
-    """Run a statement that no transaction takes, such as CREATE INDEX CONCURRENTLY, as the
-    connecting user.
-    """
+    """Run a statement outside of transactions, such as CREATE INDEX CONCURRENTLY."""
     text = query(statement, file) if isinstance(statement, str) else statement
     connection.execute(text)
 

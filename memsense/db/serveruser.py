@@ -114,9 +114,7 @@ def forget_copies(data_dir: Path, programs: Path) -> None:
 
 
 def _find_closed(path: Path, user: ServerUser) -> Path | None:
-    """Return the first directory on the way, or the path itself, that the user can't enter or
-    execute.
-    """
+    """Return the first place on the way, or the path, that the user can't enter or execute."""
     way = [*reversed(path.parents), path]
     with tempfile.TemporaryFile() as output:
         run_as(user, ["/bin/sh", "-c", _FIRST_CLOSED, "sh", *map(str, way)], output)

@@ -76,9 +76,7 @@ class Session:
 
 
 class TenantConnection(psycopg.Connection[TupleRow]):
-    """A connection of a pool, with its session, the time of its last use, and whether the database
-    has Citus.
-    """
+    """A pool's connection, with its session, last use, and whether the database has Citus."""
 
     session: Session = Session()
     lent_to: str | None = None
@@ -119,9 +117,7 @@ def announced(connection: psycopg.Connection[Any], seconds: float = 0.0) -> Gene
 
 @contextmanager
 def begun(connection: TenantConnection, *, plans: str | None = None) -> Generator[None]:
-    """Open a transaction and announce the session, as `announce` does, in the round trip of its
-    BEGIN.
-    """
+    """Open a transaction and announce the session in the round trip of its BEGIN."""
     with ExitStack() as stack:
         with one_round_trip(connection):
             # Not connection.transaction(): that would keep the pipeline until the end.

@@ -29,9 +29,7 @@ class Turns:
 
     @contextmanager
     def of(self, users: Collection[str], seconds: float) -> Generator[None]:
-        """Wait for other writes of this process to these memories, at most `seconds` or the call's
-        time.
-        """
+        """Wait for other writes to these memories, at most `seconds` or the call's time."""
         left = remaining()
         until = time.monotonic() + (seconds if left is None else min(seconds, left))
         with ExitStack() as stack:

@@ -45,9 +45,7 @@ _VECTOR_HEADER = 4
 
 
 def register_types(cursor: RawCursor[Any]) -> None:
-    """Make the cursor write numpy arrays, read arrays of numbers without nulls, and read jsonb
-    faster.
-    """
+    """Make the cursor write and read numpy arrays without nulls, and read jsonb faster."""
     adapters = cursor.adapters
     adapters.register_dumper(np.ndarray, _ArrayDumper)
     adapters.register_loader(_JSONB, _JsonLoader)
@@ -73,9 +71,7 @@ class _ArrayDumper(Dumper):
         return dumper
 
     def dump(self, obj: NDArray[Any]) -> bytes:
-        """Return dimensions, null flag, element type, each length and lower bound; then the
-        elements.
-        """
+        """Return dimensions, null flag, element type, lengths and bounds; then the elements."""
         element = _ELEMENTS[obj.dtype.type]
         lengths = obj.shape if obj.size else ()
         body = np.empty(obj.size, dtype=element.layout)
@@ -92,9 +88,7 @@ class _ArrayLoader(Loader):
     format = Format.BINARY
 
     def load(self, data: Buffer) -> NDArray[Any]:
-        """Read dimensions, null flag, element type, length, lower bound; then each length and
-        value.
-        """
+        """Read dimensions, null flag, element type, length, bound; then lengths and values."""
         sent = bytes(data)
         layout = _BY_OID[int.from_bytes(sent[8:12], "big")].layout
         values = np.frombuffer(sent, dtype=layout, offset=_ARRAY_HEADER)["value"]
@@ -118,9 +112,7 @@ def read_joined_arrays(data: bytes, kind: type, lengths: Sequence[int]) -> NDArr
 
 
 def as_number_array(numbers: Sequence[int]) -> str:
-    """Return whole numbers as the text of a PostgreSQL array, for a parameter that is cast to
-    one.
-    """
+    """Return whole numbers as the text of a PostgreSQL array, for a cast parameter."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 

@@ -59,9 +59,7 @@ def list_objects(connection: Connection) -> Objects:
 
 
 def list_expected(stored: Objects) -> Objects:
-    """Return the objects that a database should have, with a layer for each way in which some
-    differ.
-    """
+    """Return the objects that a database should have, which differ by a layer for some."""
     base, *layers = read_manifest().values()
     expected = dict(base)
     for layer in layers:

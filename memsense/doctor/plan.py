@@ -28,9 +28,7 @@ _OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
 
 
 def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
-    """Return the largest memory, with a text and a vector to try recall with; None if there is
-    none.
-    """
+    """Return the largest memory, with a text and a vector to try recall with, or None."""
     return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 

@@ -95,9 +95,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def examine_pooler(connection: Connection, *, prepares: bool | None) -> Iterator[Finding]:
-    """Examine whether a pooler is in front of the server, and whether it allows prepared
-    statements.
-    """
+    """Examine whether a pooler is in front of the server, and allows prepared statements."""
     if not is_pooled(connection):
         return
     allowed = keeps_apart(connection)

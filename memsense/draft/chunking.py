@@ -101,9 +101,7 @@ def _find_block_heads(text: str) -> list[tuple[int, int]]:
 
 
 def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]:
-    """Return the (user, assistant) texts of each part, in order; later ones have room for the
-    opening.
-    """
+    """Return the (user, assistant) texts of each part; later ones leave room for the opening."""
     if len(user_text) + len(assistant_text) <= LARGEST_PART:
         return [(user_text, assistant_text)]
     later = LARGEST_PART - LONGEST_OPENING
@@ -126,9 +124,7 @@ def is_long(part: ChunkDraft) -> bool:
 
 
 def find_opening(user_text: str) -> str:
-    """Return the beginning of the user's text, cut at the best border, to repeat before later
-    parts.
-    """
+    """Return the beginning of the user's text, to the best border, for later parts to repeat."""
     if not user_text.strip():
         return ""
     return f"{split_text(user_text.strip(), LONGEST_OPENING - 1)[0].rstrip()}\n"

@@ -182,9 +182,7 @@ class ExportedChunk(Input):
         return f"{self.content_hash}@{self.dedup_window}"
 
     def as_forgotten(self) -> "ExportedChunk":
-        """Return the chunk without its texts: its place, and the keys that keep it from coming
-        again.
-        """
+        """Return the chunk without its texts, with its place and the keys that keep it away."""
         names = {
             "chunk", "session_id", "granularity", "ordinal", "last_ordinal", "part", "part_count",
             "recorded_at", "occurred_at", "message_ids", "content_hash", "dedup_window", "ledger",
@@ -204,9 +202,7 @@ class ExportedChunk(Input):
         return ChunkDraft(**values)
 
     def read_vectors(self, dimension: int) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of its texts by route, (dimension,) float32, without those of other
-        lengths.
-        """
+        """Return the vectors of that dimension by route, (dimension,) float32."""
         decoded = {route: _decode_vector(text) for route, text in self.vectors.items()}
         return {
             route: vector

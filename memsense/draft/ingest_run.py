@@ -256,9 +256,7 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
 
 
 def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
-    """Count what `run_ingest` would do, without writing; raise IngestError if nothing could be
-    stored.
-    """
+    """Count what `run_ingest` would do, without writing; raise IngestError as it does."""
     for draft in _draft_sources(sources, job, report):
         if draft is None:
             continue
@@ -276,9 +274,7 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
 def _draft_sources(
     sources: Sequence[Source], job: IngestJob, report: IngestReport
 ) -> Iterator[SessionDraft | None]:
-    """Yield the draft of each conversation, or None where everything before it is to be stored
-    first.
-    """
+    """Yield each conversation's draft; None where all before it is to be stored first."""
     bytes_done = 0
     unstored: set[bytes] = set()
     for source in sources:

@@ -50,9 +50,7 @@ _MISSING: Final = object()
 
 
 def read_form(value: object) -> dict[str, object]:
-    """Return any library's message as role, content, id, at and name; raise ValueError if it has
-    none.
-    """
+    """Return any library's message as role, content, id, at and name; raise ValueError."""
     item = _as_mapping(value)
     if "role" not in item and item.get("type") in _WORDLESS:
         return {"role": "tool", "content": ""}

@@ -187,9 +187,7 @@ class BatchVectors:
             self.deferred = self._backoff.find_reason()
 
     def join(self, batches: "Iterable[BatchVectors]") -> "BatchVectors":
-        """Return this batch's vectors and others of its namespace as one batch; none waits for a
-        job.
-        """
+        """Return vectors of this batch and of others of its namespace, all made, as one batch."""
         batches = [self, *batches]
         joined = BatchVectors(
             self._embedder, tokens=self._wants_tokens, find=self._find, models=self.models
@@ -252,9 +250,7 @@ class BatchVectors:
             yield model, vectors
 
     def prepare(self, chunks: Iterable[ChunkTexts]) -> None:
-        """Embed what is not embedded yet, with every model; raise EmbeddingError unless a job may
-        do it.
-        """
+        """Embed what lacks vectors with every model; raise EmbeddingError unless left to a job."""
         chunks = list(chunks)
         if not self.models:
             self.embed_missing(chunks)
@@ -332,9 +328,7 @@ class BatchVectors:
         ]
 
     def is_unknown(self, chunk: ChunkTexts) -> bool:
-        """Return whether the model knows less than half of a chunk and its sides, as far as is
-        known yet.
-        """
+        """Return whether the model knows less than half of a chunk's text and of its sides."""
         if self.deferred is not None:
             return False
         # An exchange has the vectors of both sides if one of them is known: who asks in the
@@ -350,17 +344,13 @@ class BatchVectors:
         return is_known
 
     def require(self, models: Sequence[EmbeddingModel], chunks: Sequence[ChunkTexts]) -> None:
-        """Raise UnembeddedError if a text lacks vectors that this process can make, before the
-        first write.
-        """
+        """Raise UnembeddedError if a text lacks vectors that this process can make."""
         for _, vectors in self.iter_models(models):
             if vectors is not None:
                 vectors(chunks)
 
     def tokens(self, chunks: Sequence[ChunkTexts]) -> list[Tokens | None]:
-        """Return each exchange's tokens, None for one without; raise UnembeddedError as a call
-        does.
-        """
+        """Return each exchange's tokens, None for one without; raise UnembeddedError."""
         self._require(chunks)
         readings = [chunk.passage and self._readings.get(chunk.passage) for chunk in chunks]
         return [reading.tokens if reading else None for reading in readings]
@@ -406,9 +396,7 @@ class BatchVectors:
                 missing.vectors.embed_missing(missing.chunks)
 
     def retry_or_defer(self, write: Callable[[], T]) -> T:
-        """Run a transaction as `retry_until_embedded`, but leave vectors to a job if the embedder
-        fails.
-        """
+        """Run a transaction as `retry_until_embedded`; what can't be embedded is left to a job."""
         try:
             return self.retry_until_embedded(write)
         except EmbeddingError as error:

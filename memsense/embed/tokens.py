@@ -156,9 +156,7 @@ class QuestionTokens:
 
 
 def join_tokens(parts: Sequence[QuestionTokens], repeated: Sequence[int]) -> QuestionTokens:
-    """Return the tokens of a question that was read in parts, which repeat so many of the one
-    before.
-    """
+    """Return the tokens of a question that was read in parts, without those repeated."""
     if len(parts) == 1:
         return parts[0]
     pairs = list(zip(parts, repeated, strict=True))

@@ -57,9 +57,7 @@ class GoldSet:
         return tuple(sorted(names - {"", "all"}))
 
     def only(self, split: str | None) -> "GoldSet":
-        """Return the questions of one split, or all for None; raise EvaluationError, which lists
-        them.
-        """
+        """Return the questions of one split, or all for None; raise EvaluationError."""
         if split is None:
             return self
         if split not in self.splits:

@@ -333,9 +333,7 @@ def plan_removal(namespace: Namespace, name: str) -> list[Change]:
 def describe_settings(
     stored: Iterable[StoredSetting], *, version: int, profile: Profile, name: str, origin: Origin
 ) -> SettingsInForce:
-    """Return every setting in force, above a profile of an `origin`; an argument's is used as it
-    is.
-    """
+    """Return every setting in force, on top of a profile from `origin` unless an argument."""
     defaults = [
         Setting(name="profile", value=name, origin=origin),
         *(Setting(name=n, value=v, origin="default") for n, v in NAMESPACE_DEFAULTS.items()),

@@ -52,9 +52,7 @@ LEAST_CUT = 200
 
 
 def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[SearchResult]:
-    """Return the hits of searches with the same filters, their texts and neighbours by one
-    statement.
-    """
+    """Return the hits of searches with the same filters; one statement fetches their texts."""
     started = time.perf_counter()
     lists = [[_make_wanted(search, item) for item in search.ranked] for search in searches]
     every = [item for wanted_hits in lists for item in wanted_hits]

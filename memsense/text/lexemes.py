@@ -206,9 +206,7 @@ def ask_lexemes(text: str, language: str, languages: Iterable[str]) -> str:
 
 
 def list_lexemes(text: str, language: str) -> list[str]:
-    """Return the different lexemes of a stored text, without a limit, as `index_lexemes` orders
-    them.
-    """
+    """Return all different lexemes of a stored text, in the order of `index_lexemes`."""
     return list(dict.fromkeys(chain.from_iterable(_index(text, language))))
 
 

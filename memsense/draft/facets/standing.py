@@ -163,9 +163,7 @@ def read_cues(sentences: Sequence[str]) -> NDArray[np.float64]:
 
 @cache
 def load_weights() -> NDArray[np.float64]:
-    """Return the weights with the vector and of cues alone, (2, 384 + cues); a positive sum is a
-    rule.
-    """
+    """Return the weights with the vector and of cues alone, (2, 384 + cues)."""
     path = Path(__file__).parents[2] / "data" / "minilm" / "standing_rules.npy"
     return np.load(path, allow_pickle=False).astype(np.float64)
 

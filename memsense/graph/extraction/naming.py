@@ -19,9 +19,7 @@ _TOKEN = re.compile(r"[@#]?\w[^\s\"\u201c\u201d\u00ab\u00bb?!,;()\[\]{}]*")
 
 
 def entity_key(name: str) -> str:
-    """Return the name in lower case without marks, possessive and "the"; "" for less than 2
-    letters.
-    """
+    """Return the name in lower case, without marks, possessive and "the"; "" if too short."""
     # Most names are ASCII, and need no Unicode normalisation.
     plain = name if name.isascii() else unify_forms(name).replace("\u2019", "'")
     plain = _EDGES.sub("", _BLANKS.sub(" ", plain.casefold()))

@@ -45,9 +45,7 @@ class Messages(Protocol):
         ...
 
     def read(self, places: Sequence[int]) -> Sequence[str]:
-        """Return the sentences of the user nearest to the question in candidates with a user's
-        text.
-        """
+        """Return the user's sentences nearest to the question in candidates with a text."""
         ...
 
 
@@ -242,9 +240,7 @@ class Current:
         return dict(zip(places, map(read_statement, self.messages.read(places)), strict=True))
 
     def _may_rise(self, comparison: Comparison) -> bool:
-        """Return whether a newer English statement is about the same, and nothing rules out a
-        change.
-        """
+        """Return whether a newer English statement is about the same, and may be a change."""
         is_about_same = comparison.is_about_same and not comparison.is_ruled_out
         return is_about_same and self._are_english
 

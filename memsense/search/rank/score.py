@@ -687,9 +687,7 @@ class Comparison:
         return (best.astype(np.float64) @ self.shares)[number]
 
     def matches(self, row: int) -> Sequence[WordMatch]:
-        """Return the nearest word of a candidate for each word of the question, computed when
-        needed.
-        """
+        """Return a candidate's nearest word for each word of the question, made when needed."""
         return _WordMatches(self, row)
 
     def match_words(self, row: int) -> tuple[WordMatch, ...]:

@@ -67,9 +67,7 @@ OPTIONAL_ROUTES: Mapping[Route, OptionalRoute] = MappingProxyType(
 def ask_optional(
     question: Question, profile: Profile, *, is_past: bool = False
 ) -> Mapping[Route, Mapping[str, Any]]:
-    """Return the optional routes that run for a question, or could in the past, with their
-    parameters.
-    """
+    """Return the optional routes that run for a question now or in the past, with parameters."""
     requests: dict[Route, Mapping[str, Any]] = {}
     for name, route in OPTIONAL_ROUTES.items():
         runs = profile.weights[name] and (route.has_past or not is_past)

@@ -300,9 +300,7 @@ def compose(shape: Shape) -> Iterator[str]:
 
 
 def load_functions() -> str:
-    """Return the SQL functions of recall and for people at psql, made of its steps; migrations run
-    it.
-    """
+    """Return the SQL functions of recall's steps, which migrations make for psql, too."""
     everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
     shape = Shape(whose="all_users")
     steps = [
@@ -538,9 +536,7 @@ def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
 
 
 def _has_near(shape: Shape) -> bool:
-    """Return whether near lexemes stand in for unknown words; the past has no index to find them
-    by.
-    """
+    """Return whether near lexemes stand in for unknown words; the past has no index of them."""
     return shape.lexical == "bm25f" and not shape.is_past
 
 

@@ -102,9 +102,7 @@ def read_visible(text: str) -> str:
 
 
 def split_tokens(text: str, known_before_hyphen: frozenset[str]) -> Iterator[Token]:
-    """Yield the tokens of a text, where a hyphen may stand between a known word and a number
-    ("mid-2023").
-    """
+    """Yield the tokens of a text; some words may have a hyphen before a number ("mid-2023")."""
     before, read = ["", ""], 0
     for match in pattern(_TOKEN, re.VERBOSE).finditer(text):
         kind, letters = match.lastgroup, match[0]
