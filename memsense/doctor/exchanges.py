@@ -17,8 +17,8 @@ from memsense.db.connection import Connection
 from memsense.db.rows import Named, execute, fetch_all
 from memsense.doctor.findings import FILE, Expected, Finding, Severity, info
 from memsense.draft.chunking import exchange_hash
-from memsense.graph.extraction import RuleExtractor
 from memsense.graph.extraction.model import find_mentions
+from memsense.graph.extraction.rules import RuleExtractor
 from memsense.graph.upkeep import relink_entities
 from memsense.store.scopes import Scope
 from memsense.store.tokens import lock_memory

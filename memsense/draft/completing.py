@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from memsense.draft.chunking import dedup_window, format_ledger_key
 from memsense.draft.drafting import Annotations, Drafter, hash_content
-from memsense.draft.facets import FACETS
-from memsense.draft.facets.model import STATED
+from memsense.draft.facets.model import FACETS, STATED
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, pair_exchanges
 from memsense.types import (

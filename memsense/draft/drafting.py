@@ -11,7 +11,7 @@ from pydantic import Field
 from memsense.draft.alignment import content_key
 from memsense.draft.chunking import dedup_window, exchange_hash
 from memsense.draft.expiry import check_expiry, read_lifetime
-from memsense.draft.facets import FACETS, FacetTagger
+from memsense.draft.facets.model import FACETS, FacetTagger
 from memsense.draft.facets.standing import StandingTagger
 from memsense.draft.parts import cut_exchange
 from memsense.embed import is_embeddable

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
-from memsense.draft.facets import FACETS, FacetTagger
-from memsense.draft.facets.model import Facet, Side
+from memsense.draft.facets.model import FACETS, Facet, FacetTagger, Side
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import (
     LARGEST_BIGINT,

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, execute_together, fetch_all, fetch_values, find_value
-from memsense.graph.extraction import EntityExtractor, Mention, find_mentions
+from memsense.graph.extraction.model import EntityExtractor, Mention, find_mentions
 from memsense.store.scopes import Scope
 from memsense.types import ChunkDraft, SessionDraft
 

@@ -39,7 +39,7 @@ class RuleTagger:
         assert facets.personal_info == "I live in Leipzig."
 
     Args:
-        disabled: Names of rules to leave out; `memsense.draft.facets.RULES` lists them.
+        disabled: Names of rules to leave out; `memsense.draft.facets.rules.RULES` lists them.
 
     Raises:
         ConfigurationError: If `disabled` names a rule that does not exist.
@@ -50,7 +50,7 @@ class RuleTagger:
         if unknown:
             names = ", ".join(sorted(unknown))
             raise ConfigurationError(
-                f"no facet rule is named {names}; see memsense.draft.facets.RULES"
+                f"no facet rule is named {names}; see memsense.draft.facets.rules.RULES"
             )
         rules = [rule for rule in RULES if rule.name not in disabled]
         self._rules: dict[Side, list[Rule]] = {
