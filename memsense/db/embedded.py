@@ -47,6 +47,7 @@ _MUTEX_SECONDS = 300
 _POSTMASTER_FILE_LINES = 8
 # The text search parser asks LC_CTYPE what a letter is: under plain C a typographic quote is one.
 _CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
+_SETTINGS = Path(__file__).parents[1] / "data" / "embedded.conf"
 _MEBIBYTE = 1024 * 1024
 _LOG_BYTES = _MEBIBYTE
 _LAST_BYTES = 2000
@@ -456,33 +457,12 @@ def _settings(socket_dir: Path) -> str:
     """Return the server's settings: sized for small machines, as durable as PostgreSQL's own."""
     memory = psutil.virtual_memory().total // _MEBIBYTE
     quoted = str(socket_dir).replace("\\", "\\\\").replace("'", "''").replace('"', '""')
-    settings = {
-        "listen_addresses": "''",
-        "unix_socket_directories": f"'\"{quoted}\"'",
-        "unix_socket_permissions": "0700",
-        "port": "5432",
-        "max_connections": "100",
-        "shared_buffers": f"{min(max(memory // 8, 128), 4096)}MB",
-        "effective_cache_size": f"{max(memory // 2, 256)}MB",
-        "maintenance_work_mem": f"{min(max(memory // 16, 64), 512)}MB",
-        "random_page_cost": "1.1",
-        "jit": "off",
-        "fsync": "on",
-        "full_page_writes": "on",
-        "synchronous_commit": "on",
-        # A new store is analysed soon after its first rows, not within a minute.
-        "autovacuum_naptime": "15s",
-        "log_checkpoints": "off",
-        # A statement's error is its caller's: what was logged of it could hold a user's text.
-        "log_min_messages": "log",
-        "log_min_error_statement": "panic",
-        "log_error_verbosity": "terse",
-        "log_statement": "none",
-        "log_min_duration_statement": "-1",
-        "log_parameter_max_length": "0",
-        "log_parameter_max_length_on_error": "0",
-    }
-    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+    return _SETTINGS.read_text().format(
+        socket_dir=quoted,
+        shared_buffers=min(max(memory // 8, 128), 4096),
+        effective_cache_size=max(memory // 2, 256),
+        maintenance_work_mem=min(max(memory // 16, 64), 512),
+    )
 
 
 def _read_postmaster(cluster: Path) -> _Postmaster | None:

@@ -298,21 +298,17 @@ def repair(connection: Connection, expected: Expected) -> list[Finding]:
             execute(connection, name, values, RECOUNT)
         text = f"recounted the statistics of {len(scope_ids)} memories"
         repairs.append(info(text, check="repair"))
-    former = [memory for memory in _list_former(connection) if not memory["has_job"]]
-    for memory in former:
-        values = {name: memory[name] for name in ("tenant_id", "scope_id")}
-        execute(connection, "enqueue_memory", {**values, "kind": RELEX}, jobs.FILE)
-    if former:
-        text = f"left the index entries of {len(former)} memories to jobs"
-        repairs.append(info(text, check="repair"))
-    long = [memory for memory in _list_long(connection) if not memory["has_job"]]
-    for memory in long:
-        values = {name: memory[name] for name in ("tenant_id", "scope_id")}
-        execute(connection, "enqueue_memory", {**values, "kind": RECUT}, jobs.FILE)
-    if long:
-        exchanges = sum(memory["exchanges"] for memory in long)
-        text = f"left {exchanges} long exchanges to the jobs of {len(long)} memories"
-        repairs.append(info(text, check="repair"))
+    for kind, memories in ((RELEX, _list_former(connection)), (RECUT, _list_long(connection))):
+        waiting = [memory for memory in memories if not memory["has_job"]]
+        for memory in waiting:
+            values = {name: memory[name] for name in ("tenant_id", "scope_id")}
+            execute(connection, "enqueue_memory", {**values, "kind": kind}, jobs.FILE)
+        if waiting:
+            what = "the index entries"
+            if kind == RECUT:
+                what = f"{sum(memory['exchanges'] for memory in waiting)} long exchanges"
+            text = f"left {what} of {len(waiting)} memories to jobs"
+            repairs.append(info(text, check="repair"))
     return repairs
 
 

@@ -215,18 +215,14 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
             Checker(ZoneName, TIMEZONE)(changes[TIMEZONE])
         except InvalidInputError as error:
             raise ConfigurationError(str(error)) from error
-    if "profile" in changes:
-        _check_profile(namespace, changes["profile"])
-    BALANCED.vary(_constants(changes))
-
-
-def _check_profile(namespace: Namespace, name: object) -> None:
+    name = changes.get("profile", "balanced")
     if not isinstance(name, str):
         raise ConfigurationError(f"the setting profile is a profile's name, not {shorten(name)}")
     try:
         find_profile(namespace, name)
     except NotFoundError as error:
         raise ConfigurationError(str(error)) from error
+    BALANCED.vary(_constants(changes))
 
 
 def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
@@ -294,15 +290,10 @@ def _read_imported(name: str, constants: Mapping[str, Any]) -> Profile:
 def _check_ttl(rules: object) -> None:
     pairs = cast("Mapping[object, object]", rules) if isinstance(rules, Mapping) else {None: None}
     for tag, seconds in pairs.items():
-        if not isinstance(tag, str) or not _is_span(seconds):
+        is_span = isinstance(seconds, int | float) and 0 < seconds < LONGEST_TTL
+        if not isinstance(tag, str) or isinstance(seconds, bool) or not is_span:
             value = shorten(cast("object", rules))
             raise ConfigurationError(f"{value} are no rules by which memories expire")
-
-
-def _is_span(seconds: object) -> bool:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return False
-    return 0 < seconds < LONGEST_TTL
 
 
 def plan_profile(namespace: Namespace, profile: Profile) -> list[Change]:

@@ -21,7 +21,8 @@ from memsense.embed import QuestionTokens
 from memsense.embed.tokens import UNKNOWN_PIECE
 from memsense.search.explanation import SideValues, Term, WordMatch
 from memsense.search.profiles import SECOND_MODEL, VECTOR_ROUTES, Profile
-from memsense.search.question import Question, date_proximity
+from memsense.search.question import Question
+from memsense.search.question.proximity import date_proximity
 from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
     COLUMNS,
