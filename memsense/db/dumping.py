@@ -68,11 +68,7 @@ def _list_tools(name: str) -> Iterator[Tool]:
 
 
 def back_up(url: str, path: Path) -> Tool:
-    """Write the whole database to a new file, in pg_dump's custom form; return the program used.
-
-    The file appears when it is complete. Raises ConflictError if it exists, and DatabaseError with
-    what pg_dump says.
-    """
+    """Write the whole database to a new file; return the program. Raises ConflictError."""
     with new_file(path) as part:
         with connect(url) as connection:
             check_server(connection)

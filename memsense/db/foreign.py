@@ -112,10 +112,7 @@ class Database:
 
     @contextmanager
     def open(self) -> Generator[Snapshot]:
-        """Open a snapshot; the file, and a program that uses it, are left alone.
-
-        Raises OSError and sqlite3.Error, also for a file that does not stop changing.
-        """
+        """Open a snapshot; the file is left alone. Raises OSError and sqlite3.Error."""
         if _log(self._path) is not None:
             # A copy, because reading a log in place would lock it, or write to it.
             if self._seen is None or self._seen != _look(self._path):

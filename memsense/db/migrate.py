@@ -266,10 +266,7 @@ def unseal(url: str) -> None:
 
 
 def list_unindexed(url: str) -> Sequence[str]:
-    """Return the functions whose indexes can't serve users under policies.
-
-    No superuser has marked them leakproof, and there is no role memsense_index to look them up.
-    """
+    """Return the functions whose indexes can't serve users under policies, for lack of roles."""
     with connect(url) as connection, database_errors():
         return [] if find_standing(connection).lookups else list_leaky(connection)
 

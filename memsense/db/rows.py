@@ -151,10 +151,7 @@ def fetch_batches(
     of: type[T],
     size: int,
 ) -> Iterator[list[T]]:
-    """Yield all rows of the statement in lists of `size`; the server keeps the rest meanwhile.
-
-    Needs a transaction that stays open until the last batch is read.
-    """
+    """Yield all rows in lists of `size`, in a transaction that stays open until the last one."""
     with connection.cursor(statement, row_factory=class_row(of)) as cursor:
         cursor.execute(query(statement, file), values)
         while batch := cursor.fetchmany(size):
@@ -172,11 +169,7 @@ def fetch_numbered(connection: Connection, statement: Numbered, values: Values) 
 def fetch_each_numbered(
     connection: Connection, runs: Sequence[tuple[Numbered, Values]], seconds: float
 ) -> list[list[TupleRow]]:
-    """Return the rows of several searches' statements, sent in one round trip, in their order.
-
-    They are run as `fetch_numbered` runs one. A limit of `seconds` (0: none) holds for each; beyond
-    it this raises RecallTimeoutError.
-    """
+    """Return the rows of searches' statements in one round trip; raise RecallTimeoutError."""
     with limit_recall(connection, seconds):
         cursors = [_run_numbered(connection, statement, values) for statement, values in runs]
     return [cursor.fetchall() for cursor in cursors]

@@ -70,11 +70,7 @@ def make_directory(path: Path) -> None:
 
 
 def admit(data_dir: Path, user: ServerUser) -> None:
-    """Make sure that the user reaches the data directory.
-
-    Raises ConnectionFailedError with the remedies if the user can't pass through it, or through a
-    directory above it.
-    """
+    """Make sure that the user reaches the data directory; raise ConnectionFailedError."""
     entry = data_dir.stat()
     # A directory that is closed to all but root gets the user's group: only that user is let in.
     if entry.st_uid == 0 and not entry.st_mode & _OTHERS and user.has_own_group:

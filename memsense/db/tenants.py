@@ -172,11 +172,7 @@ def back_up_tenant(url: str, name: str, path: Path) -> TenantReceipt:
 
 
 def restore_tenant(url: str, path: Path, name: str | None = None) -> TenantReceipt:
-    """Store an archive's tenant, under its own name or another one, in one transaction.
-
-    Raises ConflictError if there is a tenant of that name, and InvalidInputError for a file that
-    is no such archive, or of another schema.
-    """
+    """Store an archive's tenant, under its own or another name; raise ConflictError if taken."""
     rows: dict[str, int] = {}
     with operating(url) as connection, _open_archive(path) as (archive, manifest):
         head = require_current(connection).head

@@ -117,10 +117,7 @@ def measure_usage(
 
 
 def prune_usage(url: str, name: str, *, days: int) -> tuple[date, int]:
-    """Delete sums of calls older than `days` UTC days; return the first day left, and how many.
-
-    Raises NotFoundError if there is no such tenant, and InvalidInputError for unusable `days`.
-    """
+    """Delete sums of calls older than `days` UTC days; return the first day left, and how many."""
     since = _first_day(days, least=0)
     with operating(url) as connection:
         tenant = require_tenant(connection, name)

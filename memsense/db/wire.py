@@ -96,10 +96,7 @@ class _ArrayLoader(Loader):
 
 
 def read_joined_arrays(data: bytes, kind: type, lengths: Sequence[int]) -> NDArray[Any]:
-    """Return the values of arrays in binary, one array after another, each with its header.
-
-    `kind` is numpy's type of an element, `lengths` are the arrays' own, none of them 0.
-    """
+    """Return the values of binary arrays of numpy's `kind`, one after another, none empty."""
     layout = _ELEMENTS[kind].layout
     arrays: list[NDArray[Any]] = []
     start = 0

@@ -89,10 +89,7 @@ class MultilingualEmbedder:
         return self.embed([text])[0]
 
     def split_windows(self, text: str) -> list[Window]:
-        """Return the text in windows of 1,000 characters; each begins with 100 of the one before.
-
-        A window ends between two words, if its second half has a space.
-        """
+        """Return windows of 1,000 characters, which overlap by 100 and end between words."""
         windows: list[Window] = []
         start = 0
         while len(text) - start > LARGEST_READ:

@@ -438,11 +438,7 @@ def round_to_total(
 
 
 def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> "TextTable":
-    """Return a table of routes, terms and total, with the step that chose the hit as its caption.
-
-    `hits` maps the chunk that stands for each hit to the hit's rank. A console too narrow for six
-    columns shows two: the part with its computation, and its contribution.
-    """
+    """Return a table of routes, terms and total; `hits` maps chunks to the ranks of hits."""
     # rich, which draws tables, is no part of a search: it is imported for what is printed alone.
     from memsense.text.tables import TextTable
 

@@ -71,18 +71,15 @@ class Profile:
 
     Args:
         name: Name of the profile.
-        granularity: What a search returns that names no granularity: exchanges ("turn") or
-            sessions, if any are stored.
+        granularity: What a search returns that names none: exchanges ("turn") or stored sessions.
         weights: Weights of the routes, 0 to 5; a route of weight 0 is not run.
         rrf_k: Constant of reciprocal rank fusion: a route adds weight / (rrf_k + rank).
-        list_depth: Number of hits up to which every top_k gives the beginning of one list: less
-            is searched as deep as for so many.
+        list_depth: Number of hits up to which every top_k gives the beginning of one list.
         candidate_factor: Chunks that fusion keeps for each hit of top_k, or of list_depth.
         least_candidates: Minimum number of chunks that fusion keeps.
         route_factor: Chunks that a route keeps for each one that fusion keeps.
         least_route_limit: Minimum number of chunks that a route keeps.
-        session_depth: Factor of the numbers of chunks, and of `tokens_depth`, where sessions are
-            returned: their scores rest on their best exchanges.
+        session_depth: Factor of the numbers of chunks, and of `tokens_depth`, for sessions.
         lexical_mode: "bm25f" scores any matching word, "ts_rank" needs all words.
         k1: Saturation of BM25F.
         b: Length normalisation of BM25F, 0 to 1.
@@ -90,11 +87,10 @@ class Profile:
         weight_assistant: Weight of the assistant's text.
         weight_context: Weight of the ends of the exchanges before and after.
         weight_tag: Weight of the tags.
-        postings_budget: Maximum number of postings of the words that find chunks; other words only
-            add to scores.
+        postings_budget: Maximum number of postings of the words that find chunks; others only
+            score.
         memory_alpha: Weight of the chunk's memory score.
-        ranks: "apart" counts a route's ranks over exchanges and over session chunks separately,
-            "together" over one list of both.
+        ranks: "apart" counts ranks over exchanges and over session chunks, "together" over both.
         session_chunks: "found" ranks the session chunks that a route found, "all" also the first
             chunk of each session whose exchanges alone were found, with an rrf_score of 0.
         session_scoring: "best_turns" scores a session by its best exchange, "support" by its
@@ -105,37 +101,32 @@ class Profile:
         session_chunk_weight: Weight of the session chunk's rrf_score with "best_turns".
         mmr_lambda: Weight of relevance against redundancy in the choice of hits, 0 to 1.
         duplicate_threshold: Redundancy from which a candidate is a near-duplicate of a hit.
-        duplicate_overlap: Share of common words that near-duplicates must have, 0 to 1; 0 compares
-            the vectors alone, which know only the beginning of a long text.
+        duplicate_overlap: Share of common words that near-duplicates must have; 0 compares vectors
+            alone.
         tag_redundancy: Redundancy of two candidates with the same tags.
         relevance: "normalised" takes scores as shares of their range, "raw" as they are.
         names_removed: Whether speakers' names are removed from the question.
         rrf_weight: Weight of the fused ranks.
-        coverage_weight: Weight of the lexical score as a share of the
-            largest one that the question allows.
-        similarity_weight: Weight of half the cosine of the whole and
-            half that of the nearer side.
+        coverage_weight: Weight of the lexical score as a share of the question's largest one.
+        similarity_weight: Weight of half the cosine of the whole and half that of the nearer side.
         date_weight: Weight of the nearness to dates that the question names.
         inside_weight: Weight of the confidence of a time that the question names and the memory
             lies in, for times of `inside_days` or more.
         inside_days: Number of days of the shortest such time.
-        inside_alone_weight: The same weight, for times of any length, where the question asks for
-            nothing but a time.
+        inside_alone_weight: The same weight, for any time, where the question asks for nothing
+            else.
         beside_weight: Share of the way by which the memories before or after the one that the
             question asks about rise above all others; 0 looks for none.
         latest_weight: Share of the way by which memories that fit about as well rise in the order
             of time, where the question asks for the last or the first time.
         latest_band: Score of such memories, as a share of the best one's.
-        tokens_weight: Weight of the similarity of the question's tokens to
-            those of the exchange (late interaction).
-        tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
-            names, less that of the other side.
-        tokens_around_weight: Weight of the same of the exchange and its
-            neighbours together.
-        tokens_session_weight: Weight of the same of all exchanges
-            of the session together, where sessions are returned.
-        tokens_whole_weight: Weight of the same of all exchanges of the
-            session together, where exchanges are returned.
+        tokens_weight: Weight of the similarity of tokens (late interaction) of question and
+            exchange.
+        tokens_speaker_weight: Weight of the same of the one speaker that is named, less the other
+            side's.
+        tokens_around_weight: Weight of the same of the exchange and its neighbours together.
+        tokens_session_weight: Weight of the same of the whole session, where sessions are returned.
+        tokens_whole_weight: Weight of the same of the whole session, where exchanges are returned.
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
@@ -151,18 +142,15 @@ class Profile:
             which both are shown together; for a question about earlier times, also lifts.
         current_threshold: The same logit, above which the newer one rises, if it is about the same
             and nothing speaks against it.
-        current_link_depth: Number of best candidates above which what superseded them may rise, if
-            that was stored.
+        current_link_depth: Number of best candidates above which what superseded them may rise.
         current_link_threshold: The same logit, above which a memory is called superseded, if words
             prove it and nothing speaks against it.
         words_alone_weight: Share of the way by which a chunk without vectors rises to the score
             that its place by words has among the chunks with vectors, 0 to 1.
         words_alone_coverage: Lexical score, as a share of the largest one that the question allows,
             from which words alone decide that place; less raises by as much less.
-        asker_known: Whether a question about the user ("she", the user's name) is searched for as
-            the user would ask it ("I").
-        request_words: Share of the weights of words that counts for a request, a prompt that stored
-            memories should shape rather than answer.
+        asker_known: Whether questions about the user ("she", a name) are searched for as "I".
+        request_words: Share of the weights of words that counts for a request.
         request_tokens: Share of the weights of tokens that counts for a request.
         request_similarity: Weight added to `similarity_weight` for a request.
         reranker_weight: Weight of an optional reranker's score.
@@ -170,13 +158,11 @@ class Profile:
         phrase_boost: Boost of texts that hold the question word for word.
         identifier_boost: Boost of texts that hold identifiers of the question (tickets, versions,
             file names); also the weight of identifiers in the lexical route.
-        quoted: "should" boosts texts that hold the question's quotations, "must" returns no
-            others.
+        quoted: "should" boosts texts that hold the question's quotations, "must" returns no others.
         quoted_boost: Boost of texts that hold the question's quotations.
         one_per_exchange: Whether only the best part of a long exchange may be a hit.
         max_per_session: Maximum number of hits of one session, 0 for no limit.
-        min_sessions: Number of first hits that are of different sessions, if so many have
-            candidates.
+        min_sessions: Number of first hits that are of different sessions, if there are so many.
 
     Raises:
         ConfigurationError: If a constant is of the wrong kind or out of range; names it.

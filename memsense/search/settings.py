@@ -226,10 +226,7 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
 
 
 def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
-    """Return the changes that reset these settings, or all but the rules of expiry.
-
-    Raises ConfigurationError for unknown names.
-    """
+    """Return the changes that reset these settings, or all but expiry's; raise for unknown ones."""
     requested = list(names)
     if unknown := sorted(set(requested) - set(SETTING_NAMES) - namespace.settings.keys()):
         raise ConfigurationError(

@@ -127,10 +127,7 @@ class StandingTagger:
 
 
 def find_rules(text: str, embed: Embed, *, is_stated: bool = False) -> list[tuple[int, int]]:
-    """Return the (start, end) offsets of the standing rules in a user's text.
-
-    If it `is_stated` that the text consists of rules, all of the user's own sentences are.
-    """
+    """Return the (start, end) of a user's standing rules: of stated ones, all sentences."""
     plain = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     places = list(own_sentences(plain))
     if is_stated or not places:

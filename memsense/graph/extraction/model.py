@@ -85,11 +85,7 @@ def find_mentions(
     sides: Sequence[tuple[str, str | None]],
     participants: Sequence[str],
 ) -> tuple[Mention, ...]:
-    """Return the mentions of an exchange: its speakers, and the entities that its texts name.
-
-    Each side is a text with its speakers' labels. A user without one may introduce herself
-    ("self").
-    """
+    """Return an exchange's mentions: speakers, entities, and names that users give themselves."""
     # Imported here: a search needs no rules.
     from memsense.graph.extraction.introductions import find_introductions
 

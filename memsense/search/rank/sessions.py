@@ -20,11 +20,7 @@ class Support(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of the ranking: a chunk, or a session and the chunk that stands for it.
-
-    `row` is the chunk's row. `best` are the rows of a session's best exchanges with their scores,
-    best first.
-    """
+    """An entry of the ranking: a chunk's row, or a session's with its best exchanges."""
 
     row: int
     score: float

@@ -425,10 +425,7 @@ def _read_wordings(
     identified: Mapping[str, tuple[float, list[int]]],
     wording: Wording,
 ) -> dict[int, WordingMatch]:
-    """Return the wordings that each candidate holds, by chunk id, with indexes from 0.
-
-    `worded` counts patterns from 1, the phrase before the quotations, if there is a phrase.
-    """
+    """Return each candidate's wordings by chunk id; `worded` counts from 1, the phrase first."""
     matches: dict[int, WordingMatch] = {}
     before = 1 + bool(wording.phrase)
     for chunk_id in worded.keys() | identified.keys():

@@ -82,10 +82,7 @@ CONDITIONS = (*FILTER_NAMES, QUOTED)
 
 
 class Indexed(NamedTuple):
-    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide.
-
-    `other` is the second model, if a search reads two, and the width of its vectors.
-    """
+    """A user's memory with HNSW indexes for one model, and for a second one (`other`)."""
 
     scope_id: int
     model_id: int

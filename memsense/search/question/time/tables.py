@@ -33,10 +33,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Words of a language that name times, as memsense/data/words/times/README.md explains.
-
-    In the leads, " " says that a time needs no word before it; the files have "_" there.
-    """
+    """Words of a language that name times; memsense/data/words/times/README.md explains them."""
 
     months: str = ""
     weekdays: str

@@ -49,10 +49,7 @@ class Vocabulary:
                 self.phrases.setdefault(spelling[0], []).append((spelling, role, value))
 
     def read(self, tokens: Sequence[Token], text: str, *, is_known: bool) -> list[Word]:
-        """Return the words of a question's tokens with their roles; several tokens may be one word.
-
-        `is_known`: the question is known to be of this language.
-        """
+        """Return the words of tokens with their roles; `is_known`: they are of this language."""
         words: list[Word] = []
         names = [token.text for token in tokens]
         position = 0
