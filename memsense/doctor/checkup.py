@@ -14,14 +14,23 @@ from memsense.db import (
 )
 from memsense.db.pooler import SEALED_POOLER, is_pooled
 from memsense.db.queries import as_sql
-from memsense.db.rows import fetch_value
+from memsense.db.rows import Named, fetch_value, find_one
 from memsense.db.security import Standing, as_searching, find_standing
 from memsense.db.session import TenantConnection
 from memsense.doctor import contents
 from memsense.doctor.capacity import examine_capacity
 from memsense.doctor.checks import describe_revision, examine_store
-from memsense.doctor.findings import Expected, Finding, Report, error, info, make_report, warning
-from memsense.doctor.plan import are_words_indexed, examine_plan, find_largest_scope
+from memsense.doctor.findings import (
+    FILE,
+    Expected,
+    Finding,
+    Report,
+    error,
+    info,
+    make_report,
+    warning,
+)
+from memsense.doctor.plan import are_words_indexed, examine_plan
 from memsense.doctor.server import (
     examine_pooler,
     examine_prepared,
@@ -139,7 +148,7 @@ def _examine_recall(
     connection: TenantConnection, profile: Profile, standing: Standing
 ) -> Iterator[Finding]:
     """Run the recall query over the largest memory, as searches run it, and examine its plan."""
-    scope = find_largest_scope(connection)
+    scope = find_one(connection, "find_largest_scope", file=FILE, of=Named)
     if scope is None:
         return
     # A stored text and its own vector serve as the question: every route then has work to do.

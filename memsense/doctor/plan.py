@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.rows import Named, fetch_value, find_one
+from memsense.db.rows import fetch_value
 from memsense.doctor.findings import FILE, Finding, info, warning
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
@@ -25,11 +25,6 @@ WORD_INDEX = "chunks_scope_lexemes"
 
 _OPTIONAL_STEPS: Mapping[str, str] = {name: route.step for name, route in OPTIONAL_ROUTES.items()}
 _OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
-
-
-def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
-    """Return the largest memory, with a text and a vector to try recall with, or None."""
-    return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 
 def are_words_indexed(connection: Connection) -> bool:
@@ -59,7 +54,7 @@ def examine_plan(
             yield _describe_route(route, root, are_words_indexed, has_vector_indexes)
         # An optional route that the question doesn't call for is not in the statement.
         elif route not in OPTIONAL_ROUTES:
-            yield _not_run(route)
+            yield info(f"{route}: not run", check="plan")
 
 
 def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -92,10 +87,6 @@ def _is_source(node: Mapping[str, Any]) -> bool:
     )
 
 
-def _not_run(route: str) -> Finding:
-    return info(f"{route}: not run", check="plan")
-
-
 def _describe_route(
     route: str,
     root: Mapping[str, Any],
@@ -105,7 +96,7 @@ def _describe_route(
     source = next(node for node in _walk(root) if _is_source(node))
     name = source.get("Relation Name") or source.get("Function Name")
     if name is None or source.get("Actual Loops") == 0:
-        return _not_run(route)
+        return info(f"{route}: not run", check="plan")
     rows, wasted = source["Actual Rows"], source.get("Rows Removed by Filter", 0)
     # The plan of a function's own statements is not in the plan of the query.
     if "Function Name" in source:

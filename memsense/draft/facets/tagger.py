@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from memsense.draft.facets.model import (
     FACETS,
+    KIND_OF,
     STANDING,
     Facets,
     FacetSpan,
     Side,
     build_facets,
-    get_kind,
 )
 from memsense.draft.facets.rules import (
     ASSISTANT_PHRASE,
@@ -143,4 +143,4 @@ def _choose_kind(spans: tuple[FacetSpan, ...]) -> MemoryKind:
     # A sentence that several rules of one facet match counts once.
     sentences = {(span.facet, span.side, span.start) for span in counted}
     counts = [sum(facet == stated for stated, *_ in sentences) for facet in FACETS]
-    return get_kind(FACETS[counts.index(max(counts))])
+    return KIND_OF[FACETS[counts.index(max(counts))]]
