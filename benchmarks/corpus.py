@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.draft.chunking import exchange_hash
-from memsense.draft.facets import FACETS, Facets, RuleTagger
+from memsense.draft.facets.model import FACETS, Facets
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.embed import Embedder, OnnxEmbedder, Vectors
-from memsense.graph.extraction import RuleExtractor
+from memsense.graph.extraction.rules import RuleExtractor
 from memsense.graph.upkeep import EntityUpkeep
 from memsense.ingest import expand_paths, read_source
 from memsense.ingest.report import ReadReport

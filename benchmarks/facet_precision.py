@@ -19,8 +19,10 @@ from typing import Any, Literal, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
-from memsense.draft.facets import FACETS, RULES, Facet, Facets, RuleTagger
+from memsense.draft.facets.model import FACETS, Facet, Facets
+from memsense.draft.facets.rules import RULES
 from memsense.draft.facets.sentences import split_sentences
+from memsense.draft.facets.tagger import RuleTagger
 
 # The labels name sentences by their place and digest: no text of LoCoMo is in this repository.
 LABELS = Path(__file__).parents[1] / "tests" / "quality" / "facet_labels.jsonl"

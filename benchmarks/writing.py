@@ -17,7 +17,7 @@ from benchmarks.stores import TENANT, Filling, write_prepared
 from benchmarks.timing import Timing, summarise, time_calls
 from memsense import MemSense
 from memsense.db import Pool
-from memsense.draft.facets import RuleTagger
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.embed import Embedder, OnnxEmbedder
 
 ADDED = 60

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from memsense.draft.facets import FACETS
+from memsense.draft.facets.model import FACETS
 from memsense.inputs import (
     METADATA_SCHEMA,
     AnyGap,

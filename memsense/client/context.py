@@ -40,9 +40,9 @@ from memsense.types import ENGLISH_MODEL, EmbeddingModel, EmbedWhen, SessionDraf
 if TYPE_CHECKING:
     from memsense.client.metering import CallMeter
     from memsense.client.place import Place
-    from memsense.draft.facets import FacetTagger
+    from memsense.draft.facets.model import FacetTagger
     from memsense.draft.vectors import BatchVectors, EmbedderBackoff, VectorSpace
-    from memsense.graph.extraction import EntityExtractor
+    from memsense.graph.extraction.model import EntityExtractor
 
 T = TypeVar("T")
 
@@ -312,7 +312,7 @@ class Context:
     @cached_property
     def extractor(self) -> "EntityExtractor":
         """Extractor that finds entities in new messages, made at first use."""
-        from memsense.graph.extraction import RuleExtractor
+        from memsense.graph.extraction.rules import RuleExtractor
 
         return self._given_extractor or RuleExtractor()
 

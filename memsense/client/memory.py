@@ -10,8 +10,8 @@ from memsense import telemetry
 from memsense.client.verbs import Memory
 from memsense.config import Settings, load_settings
 from memsense.declaration import takes
-from memsense.draft.facets import FacetTagger
-from memsense.graph.extraction import EntityExtractor
+from memsense.draft.facets.model import FacetTagger
+from memsense.graph.extraction.model import EntityExtractor
 from memsense.inputs import AsList, Id, Name, about, with_attributes
 from memsense.search.profiles import PROFILES, GivenProfile
 from memsense.search.rank.reranker import Reranker

@@ -3,7 +3,7 @@
 from typing import Any
 
 from memsense.config import Settings
-from memsense.draft.facets import FacetTagger
+from memsense.draft.facets.model import FacetTagger
 from memsense.embed import Embedder, open_embedder
 from memsense.errors import ConfigurationError
 from memsense.search.rank.reranker import HttpReranker, Reranker
@@ -40,9 +40,7 @@ def embedder_arguments(settings: Settings) -> dict[str, Any]:
 def open_tagger(settings: Settings) -> FacetTagger:
     """Return the rules, or a language model behind an OpenAI-compatible endpoint."""
     if settings.tagger == "rules":
-        from memsense.draft.facets import (
-            RuleTagger,
-        )  # searches need no rules, so they don't load them
+        from memsense.draft.facets.tagger import RuleTagger
 
         return RuleTagger()
     if settings.tagger_url is None or settings.tagger_model is None:

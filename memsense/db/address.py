@@ -39,11 +39,7 @@ _SHAPES = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or 'host=HOST user=USER
 
 
 def read_address(text: str, setting: str = SETTING) -> str:
-    """Return the address as libpq takes it: a URL or key=value pairs.
-
-    `postgresql+psycopg://` is accepted too. Raises ConfigurationError, which says what is wrong in
-    which `setting`.
-    """
+    """Return the address as libpq takes it, also from SQLAlchemy's; raise ConfigurationError."""
     address = text.strip()
     if _is_url(address):
         address = _SCHEME.sub("postgresql://", address, count=1)
@@ -87,9 +83,7 @@ def shown_url(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Return whether the address contains a password; raise ConfigurationError as
-    `read_address`.
-    """
+    """Return whether the address contains a password; raise ConfigurationError."""
     return not _SECRETS.isdisjoint(conninfo_to_dict(read_address(text)))
 
 
@@ -111,9 +105,7 @@ def _is_url(address: str) -> bool:
 
 
 def _find_fault(address: str, parts: Mapping[str, str]) -> str | None:
-    """Return the fault of an address that libpq parses, though not as it was meant; None if
-    none.
-    """
+    """Return the fault of an address that libpq parses, though not as it was meant, or None."""
     url = _URL.fullmatch(address)
     ports = parts.get("port", "").split(",")
     hosts = [host for host in parts.get("host", "").split(",") if not host.startswith(("/", "@"))]

@@ -31,10 +31,7 @@ class CallCancelled(BaseException):
 
 
 class Call:
-    """The work of one thread for a caller elsewhere, which may cancel it.
-
-    call = Call() result = call.run(work)  # in one thread call.cancel()  # in another one
-    """
+    """Work of one thread (`call.run(work)`), which another thread may cancel (`call.cancel()`)."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,9 +41,7 @@ class Call:
         self._done = Event()
 
     def run(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`; raise CallCancelled if the call was cancelled before or
-        meanwhile.
-        """
+        """Return the result of `work`; raise CallCancelled if the call has been cancelled."""
         with self._lock:
             if self._is_cancelled:
                 raise CallCancelled
@@ -93,10 +88,7 @@ def current_call() -> Call | None:
 
 
 def run_in_time(work: Callable[[], T], seconds: float) -> T:
-    """Return the result of `work`; raise CallTimeoutError if it takes longer.
-
-    Its statement is cancelled at the deadline, and its transaction rolled back.
-    """
+    """Return the result of `work`; cancel it and raise CallTimeoutError if it takes longer."""
     call = _current.get() or Call()
     ends_at, has_ended = time.monotonic() + seconds, Event()
 

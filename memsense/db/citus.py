@@ -29,11 +29,7 @@ class Spread:
 
 
 def spread(url: str) -> Spread:
-    """Distribute the tables that are not distributed yet, in one transaction.
-
-    The extension is created if it is missing. Raises ConfigurationError if the server has no Citus,
-    or is not the coordinator, or if tenants are sealed.
-    """
+    """Distribute further tables in one transaction; raise ConfigurationError if it can't."""
     with connect(url) as connection, database_errors():
         row = connection.execute(query("find_citus", FILE)).fetchone()
         if row is None:
@@ -88,10 +84,7 @@ def spread_local(connection: Connection) -> Spread:
 
 
 def refuse_worker(connection: Connection) -> None:
-    """Raise ConfigurationError if the connection is to another node than the coordinator.
-
-    A worker node has no revision of the schema, and numbers rows beyond what an integer holds.
-    """
+    """Raise ConfigurationError on a worker node, which has no revision of the schema."""
     row = None
     if is_installed(connection):
         row = connection.execute(query("find_group", FILE)).fetchone()

@@ -30,18 +30,12 @@ OLDEST_PGVECTOR = (0, 8)
 
 
 def connect(url: str, *, seconds: float = _CONNECT_SECONDS) -> Connection:
-    """Open one connection in autocommit mode, outside any pool, in at most so many seconds.
-
-    Raises ConfigurationError for a malformed address, and ConnectionFailedError.
-    """
+    """Open one connection in autocommit mode, outside any pool; raise ConnectionFailedError."""
     return _connect(read_address(url), seconds=seconds)
 
 
 def connect_beside(connection: Connection) -> Connection:
-    """Open another connection to the server and database of this one, in autocommit mode.
-
-    Raises ConnectionFailedError.
-    """
+    """Open another connection to this one's database; raise ConnectionFailedError."""
     return _connect(connection.info.dsn, password=connection.info.password)
 
 
@@ -127,11 +121,7 @@ def use_standard_settings(connection: Connection) -> None:
 
 
 def check_server(connection: Connection) -> None:
-    """Check that memsense can work with this server and database.
-
-    Raises ServerTooOldError unless this is PostgreSQL 15 or newer with pgvector 0.8 or newer, and
-    SchemaError for a database whose encoding can't hold every text.
-    """
+    """Raise ServerTooOldError or SchemaError if memsense can't work with this database."""
     version = connection.info.server_version
     if version < OLDEST_SERVER:
         raise ServerTooOldError(

@@ -35,11 +35,7 @@ class Tool(NamedTuple):
 
 
 def find_tool(name: str, major: int) -> Tool:
-    """Return the program of the server's version, else of the next newer one.
-
-    Looks in PATH, in Debian's and Homebrew's folders, and next to the embedded server. Raises
-    DatabaseError, with the versions that there are, if none fits.
-    """
+    """Return the program of the server's version, else of the next newer; raise DatabaseError."""
     tools = sorted(dict.fromkeys(_list_tools(name)), key=lambda it: it.major)
     for tool in tools:
         if tool.major >= major:
@@ -72,11 +68,7 @@ def _list_tools(name: str) -> Iterator[Tool]:
 
 
 def back_up(url: str, path: Path) -> Tool:
-    """Write the whole database to a new file, in pg_dump's custom form; return the program used.
-
-    The file appears when it is complete. Raises ConflictError if it exists, and DatabaseError with
-    what pg_dump says.
-    """
+    """Write the whole database to a new file; return the program. Raises ConflictError."""
     with new_file(path) as part:
         with connect(url) as connection:
             check_server(connection)

@@ -47,6 +47,7 @@ _MUTEX_SECONDS = 300
 _POSTMASTER_FILE_LINES = 8
 # The text search parser asks LC_CTYPE what a letter is: under plain C a typographic quote is one.
 _CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
+_SETTINGS = Path(__file__).parents[1] / "data" / "embedded.conf"
 _MEBIBYTE = 1024 * 1024
 _LOG_BYTES = _MEBIBYTE
 _LAST_BYTES = 2000
@@ -112,10 +113,7 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The URL of the running server's `memsense` database.
-
-        Raises ConnectionFailedError if no server runs.
-        """
+        """The URL of the running server's `memsense` database; raises ConnectionFailedError."""
         if postmaster := _read_postmaster(self._cluster):
             return postmaster.url(DATABASE)
         raise ConnectionFailedError(
@@ -157,11 +155,7 @@ class EmbeddedServer:
             return self.url
 
     def revive(self) -> str:
-        """Return the URL of the server, started again if it has ended; then log a warning with the
-        reason.
-
-        Raises ConnectionFailedError, with the server's message, if it doesn't start.
-        """
+        """Return the URL of the server, started again if it has ended; raise as `start`."""
         is_new = _read_postmaster(self._cluster) is None
         reason = self._find_log_line(_DEATH, -_LAST_BYTES) if is_new else None
         url = self.start()
@@ -215,10 +209,7 @@ class EmbeddedServer:
         )
 
     def psql_command(self) -> list[str] | None:
-        """Return the command line of psql on the running server, or None if there is no psql.
-
-        Raises ConnectionFailedError if no server runs.
-        """
+        """Return psql's command line on the running server, or None; raise as `url` does."""
         url = self.url
         psql = shutil.which("psql", path=_library_server(self._cluster).bin_path)
         return [psql, url] if psql else None
@@ -247,9 +238,7 @@ class EmbeddedServer:
             ) from error
 
     def _server(self, cluster: Path) -> "PostgresServer":
-        """Return the library's handle, with programs and a data directory that its user can
-        reach.
-        """
+        """Return the library's handle, with programs and data that its user can reach."""
         server = _library_server(cluster)
         if user := _user_of(server):
             serveruser.admit(self.data_dir, user)
@@ -329,9 +318,7 @@ class EmbeddedServer:
         return None
 
     def _find_log_line(self, pattern: re.Pattern[str], start: int) -> str | None:
-        """Return the last line of the log from `start` on (negative: from its end) with the
-        pattern.
-        """
+        """Return the log's last line with the pattern, from `start` (negative: its end) on."""
         if not self._log.exists():
             return None
         lines = self._log.read_bytes()[start:].decode(errors="replace").splitlines()
@@ -436,9 +423,7 @@ def _user_of(server: "PostgresServer") -> serveruser.ServerUser | None:
 
 
 def _run(server: "PostgresServer", program: str, *arguments: str) -> None:
-    """Run one of PostgreSQL's programs as the server's user; raise DatabaseError with its
-    message.
-    """
+    """Run a program of PostgreSQL's as the server's user; raise DatabaseError with its text."""
     command = [str(server.bin_path / program), *arguments]
     with tempfile.TemporaryFile() as output:  # not a pipe, which the started server would hold
         if user := _user_of(server):
@@ -472,39 +457,16 @@ def _settings(socket_dir: Path) -> str:
     """Return the server's settings: sized for small machines, as durable as PostgreSQL's own."""
     memory = psutil.virtual_memory().total // _MEBIBYTE
     quoted = str(socket_dir).replace("\\", "\\\\").replace("'", "''").replace('"', '""')
-    settings = {
-        "listen_addresses": "''",
-        "unix_socket_directories": f"'\"{quoted}\"'",
-        "unix_socket_permissions": "0700",
-        "port": "5432",
-        "max_connections": "100",
-        "shared_buffers": f"{min(max(memory // 8, 128), 4096)}MB",
-        "effective_cache_size": f"{max(memory // 2, 256)}MB",
-        "maintenance_work_mem": f"{min(max(memory // 16, 64), 512)}MB",
-        "random_page_cost": "1.1",
-        "jit": "off",
-        "fsync": "on",
-        "full_page_writes": "on",
-        "synchronous_commit": "on",
-        # A new store is analysed soon after its first rows, not within a minute.
-        "autovacuum_naptime": "15s",
-        "log_checkpoints": "off",
-        # A statement's error is its caller's: what was logged of it could hold a user's text.
-        "log_min_messages": "log",
-        "log_min_error_statement": "panic",
-        "log_error_verbosity": "terse",
-        "log_statement": "none",
-        "log_min_duration_statement": "-1",
-        "log_parameter_max_length": "0",
-        "log_parameter_max_length_on_error": "0",
-    }
-    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+    return _SETTINGS.read_text().format(
+        socket_dir=quoted,
+        shared_buffers=min(max(memory // 8, 128), 4096),
+        effective_cache_size=max(memory // 2, 256),
+        maintenance_work_mem=min(max(memory // 16, 64), 512),
+    )
 
 
 def _read_postmaster(cluster: Path) -> _Postmaster | None:
-    """Return the live server of a cluster; None if its file is absent, stale, or another
-    process's.
-    """
+    """Return the live server of a cluster; None if its file is absent, stale or foreign."""
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
     except FileNotFoundError:

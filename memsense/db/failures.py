@@ -113,10 +113,7 @@ _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Return whether the connection is gone, with everything its transaction had not committed.
-
-    On Citus, it may also be the coordinator's connection to a node.
-    """
+    """Return whether the connection is gone, or that of a Citus coordinator to its node."""
     # Neither is cured by another connection, though psycopg files both under OperationalError.
     if isinstance(error, pg.PipelineAborted | PoolClosed):
         return False

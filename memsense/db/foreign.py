@@ -56,11 +56,7 @@ class Snapshot:
         return self._run(query(name, FILE).as_string(), values)
 
     def select(self, statement: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a query that a format's file brings along.
-
-        It can read the database's tables and nothing else: sqlite3.DatabaseError if it tries to
-        write, to attach another file, or to load an extension.
-        """
+        """Yield the rows of a format's query; raise sqlite3.DatabaseError if it writes."""
         self._connection.set_authorizer(_allow_reading)
         try:
             yield from self._run(statement, {})
@@ -92,10 +88,7 @@ def _allow_reading(action: int, _first: Any, second: Any, *_about: Any) -> int:
 
 
 def join_tables(columns: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Yield a query for each table with a column `x_id` that names a row of the table `x` or `xs`.
-
-    Of two columns with one name it returns that of the first table.
-    """
+    """Yield a query for each table with a column `x_id` that names a row of a table `x` or `xs`."""
     for table, names in sorted(columns.items()):
         for name in sorted(names):
             stem = name.removesuffix("_id")
@@ -109,10 +102,7 @@ def join_tables(columns: Mapping[str, frozenset[str]]) -> Iterator[str]:
 
 
 class Database:
-    """Another program's database, read as it was when it was opened.
-
-    A copy is reused until the file changes, and removed by `drop`, or with this object.
-    """
+    """Another program's database, read from a copy, which is reused until the file changes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -122,10 +112,7 @@ class Database:
 
     @contextmanager
     def open(self) -> Generator[Snapshot]:
-        """Open a snapshot; the file, and a program that uses it, are left alone.
-
-        Raises OSError and sqlite3.Error, the latter also for a file that does not stop changing.
-        """
+        """Open a snapshot; the file is left alone. Raises OSError and sqlite3.Error."""
         if _log(self._path) is not None:
             # A copy, because reading a log in place would lock it, or write to it.
             if self._seen is None or self._seen != _look(self._path):
@@ -144,10 +131,7 @@ class Database:
             raise sqlite3.OperationalError("it was written to while it was read; run this again")
 
     def peek(self) -> dict[str, frozenset[str]]:
-        """Return the columns of each table of the file itself, without its log.
-
-        Empty if it can't be read.
-        """
+        """Return the columns of each table of the file, without its log; none if unreadable."""
         try:
             with _connect(self._path, "mode=ro&immutable=1") as snapshot:
                 return snapshot.columns()
@@ -182,9 +166,7 @@ def _log(path: Path) -> Path | None:
 
 
 def _look(path: Path) -> Look:
-    """Return a value that changes when rows reach the file: time, size, log header, journal
-    size.
-    """
+    """Return a value that changes when rows reach the file: time, sizes and log header."""
     stat = path.stat()
     header = b""
     if log := _log(path):

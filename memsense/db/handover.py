@@ -12,12 +12,8 @@ from memsense.db.session import FILE, TenantConnection
 def clean_session(connection: TenantConnection) -> str | None:
     """Remove what a tenant may have left in a session, in one round trip.
 
-    Returns:
-        What only SQL other than memsense's leaves there; the connection must then be closed. None
-        for a session that is clean now.
-
-    Raises:
-        psycopg.Error: If a command fails; the session must then be closed, too.
+    Returns what only SQL other than memsense's leaves, None for a clean session. Otherwise, and
+    after a psycopg.Error, the connection must be closed.
     """
     # Without parameters, and never prepared, it is one message of the simple protocol.
     cursor = connection.execute(queries.query("clean_session", FILE), prepare=False)

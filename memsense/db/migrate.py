@@ -173,10 +173,7 @@ def set_up(url: str) -> None:
 
 
 def create_roles(url: str) -> None:
-    """Create the roles in a database without the schema, so that a restore can name them.
-
-    Raises SchemaError if the user may not create roles.
-    """
+    """Create the roles without the schema, so that a restore can name them; raise SchemaError."""
     with connect(url) as connection, _creating_roles():
         citus.create_roles(connection)
         _run_alone(connection, _security("create_roles"))
@@ -287,10 +284,7 @@ def unseal(url: str) -> None:
 
 
 def list_unindexed(url: str) -> Sequence[str]:
-    """Return the functions whose indexes can't serve users under policies.
-
-    No superuser has marked them leakproof, and there is no role memsense_index to look them up.
-    """
+    """Return the functions whose indexes can't serve users under policies, for lack of roles."""
     with connect(url) as connection, database_errors():
         return [] if find_standing(connection).lookups else list_leaky(connection)
 

@@ -43,10 +43,7 @@ _TABLES: Mapping[Growing, Sequence[_Table]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A partition of a table: the rows from `begins_at` to before `ends_at`.
-
-    The default partition has neither: it takes the rows of every month without one of its own.
-    """
+    """A partition: the rows from `begins_at` to before `ends_at`; the default one has neither."""
 
     table: str
     name: str
@@ -56,10 +53,7 @@ class Partition:
 
 @dataclass(slots=True, kw_only=True)
 class PartitionReport:
-    """Partitions that a call created and dropped, the rows it deleted by table, and what is there.
-
-    Rows are deleted from default partitions alone.
-    """
+    """Partitions created, dropped and there now, and rows deleted from default ones."""
 
     created: list[Partition] = field(default_factory=list[Partition])
     dropped: list[Partition] = field(default_factory=list[Partition])

@@ -229,9 +229,7 @@ class Pool:
 
     @property
     def foreign_sessions(self) -> int:
-        """The number of sessions in which SQL other than memsense's left something, and that were
-        closed for it.
-        """
+        """The number of sessions that were closed because SQL of others left something."""
         return self._connections.foreign_sessions
 
     @property
@@ -243,10 +241,7 @@ class Pool:
         return size, available, waiting
 
     def for_tenant(self, tenant: str | None = None, *, tenant_id: int | None = None) -> "Pool":
-        """Return a pool of the same connections for another tenant, given by its name or number.
-
-        They are closed with this pool; closing the returned one does nothing.
-        """
+        """Return a pool of the same connections for another tenant; closing it does nothing."""
         other = copy(self)
         other.__dict__ |= {
             "_session": replace(self._session, tenant=tenant, tenant_id=tenant_id),
@@ -269,9 +264,9 @@ class Pool:
 
     @contextmanager
     def connection(self) -> Generator[TenantConnection]:
-        """Lend a connection in autocommit mode that was alive a moment ago.
+        """Lend a connection in autocommit mode that was alive a moment ago; raise
+        ConnectionFailedError.
 
-        Raises ConnectionFailedError, whose text says whether the pool was busy or the server away.
         Work goes through `run_read` and `run_transaction`, which repeat it if its connection is
         lost.
         """
@@ -350,10 +345,7 @@ class Pool:
             pool.putconn(connection)  # which opens another one in its place
 
     def _look_after(self, waited: PoolTimeout, deadline: float) -> float:
-        """Return the new deadline of a call that has found no connection so far.
-
-        Starts an embedded server that has ended. Raises ConnectionFailedError past the deadline.
-        """
+        """Return the new deadline of a call without a connection; raise ConnectionFailedError."""
         fault: psycopg.OperationalError | None = None
         try:
             psycopg.connect(self._connections.address, connect_timeout=_PROBE_SECONDS).close()
@@ -425,9 +417,7 @@ def _is_alive(connection: TenantConnection) -> bool:
 def transaction(pool: Pool) -> Generator[Connection]:
     """Open one transaction that is not repeated when its connection is lost.
 
-    Use it only where a caller has seen part of the result before the end, such as an export that
-    writes rows to a file as they come: running that again would write them twice. Everything else
-    goes through `run_read` and `run_transaction`.
+    It is for a caller that has used part of the result before the end, such as an export's lines.
     """
     try:
         with database_errors(), pool.connection() as connection, begun(connection):
@@ -460,11 +450,7 @@ def run_read(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
 
 
 def run_autocommit(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
-    """Run statements that no transaction takes, such as CREATE INDEX CONCURRENTLY.
-
-    They are repeated as `run_read` repeats, so `work` must do only what is left to do when it is
-    called again.
-    """
+    """Run statements that no transaction takes; a repetition must do only what is left to do."""
     return run_read(pool, work)
 
 
@@ -520,9 +506,7 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
 
 
 class _Number(NamedTuple):
-    """A transaction's number, and the start of the server that gave it, which forgets it in a
-    crash.
-    """
+    """A transaction's number, and the start of its server, which forgets it in a crash."""
 
     number: int
     life: datetime | None
@@ -561,10 +545,7 @@ def _repeat(pool: Pool, attempt: Callable[[], T]) -> T:
 def _was_committed(
     pool: Pool, number: _Number, lost: psycopg.Error, *, is_idempotent: bool, has_citus: bool
 ) -> bool | None:
-    """Return whether a transaction was committed whose connection was lost during the commit.
-
-    None means that the server can't tell, and that the transaction may be run again.
-    """
+    """Return whether a transaction was committed; None if the server no longer knows."""
     outcome = None
     try:
         for _ in range(_OUTCOME_LOOKS):

@@ -19,19 +19,14 @@ SEALED_POOLER = (
 
 
 def is_pooled(connection: Connection, process: int | None = None) -> bool:
-    """Return whether another process serves the connection than the one reported at its start.
-
-    A pooler gives its clients numbers of its own. `process` is the serving one, if it is known.
-    """
+    """Return whether another process serves the connection than the one first reported."""
     if process is None:
         process = fetch_value(connection, "fetch_process", file=FILE)
     return connection.info.backend_pid != process
 
 
 def keeps_apart(connection: Connection) -> bool:
-    """Return whether the pooler renames prepared statements, so that clients don't share their
-    names.
-    """
+    """Return whether the pooler renames prepared statements, so that clients share none."""
     name = f"memsense_{uuid.uuid4().hex}"
     # PgBouncer has names of its own from 1.21 on, with max_prepared_statements. Without them, two
     # clients' statements of one name meet on a connection that is lent to both: an error, or

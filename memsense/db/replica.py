@@ -69,10 +69,7 @@ class Replica:
         self._pool.close()
 
     def read(self, primary: Pool, work: Callable[[Pool], T]) -> T:
-        """Return what `work` reads from the pool that it is called with.
-
-        `work` may be called twice: first for the standby, and if that is lost, for the primary.
-        """
+        """Return what `work` reads from the standby's pool, or if it is lost, the primary's."""
         if time.monotonic() >= self._state.rests_until:
             try:
                 if self._has_caught_up(primary):

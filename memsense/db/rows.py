@@ -6,7 +6,7 @@ it. Rows are tuples, or objects of the class `of`, whose fields are the columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from psycopg import Cursor, RawCursor, sql
 from psycopg.rows import TupleRow, class_row, scalar_row, tuple_row
@@ -23,6 +23,9 @@ Values = Mapping[str, Any]
 
 Named = dict[str, Any]
 """A row by the names of its columns, for `of` where a class is not worthwhile."""
+
+ROW: type[TupleRow] = tuple
+"""A row by the places of its columns."""
 
 STORE = "store.sql"
 
@@ -54,9 +57,7 @@ def execute_together(
 
 
 def execute_alone(connection: Connection, statement: Statement, file: str = STORE) -> None:
-    """Run a statement that no transaction takes, such as CREATE INDEX CONCURRENTLY, as the
-    connecting user.
-    """
+    """Run a statement outside of transactions, such as CREATE INDEX CONCURRENTLY."""
     text = query(statement, file) if isinstance(statement, str) else statement
     connection.execute(text)
 
@@ -68,77 +69,38 @@ def execute_many(
     connection.cursor().executemany(query(statement, file), values)
 
 
-@overload
-def fetch_all(
-    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
-) -> list[TupleRow]: ...
-@overload
 def fetch_all(
     connection: Connection,
     statement: Statement,
     values: Values | None = None,
     file: str = STORE,
     *,
-    of: type[T],
-) -> list[T]: ...
-def fetch_all(
-    connection: Connection,
-    statement: Statement,
-    values: Values | None = None,
-    file: str = STORE,
-    *,
-    of: type[Any] | None = None,
-) -> list[Any]:
+    of: type[T] = ROW,
+) -> list[T]:
     """Return all rows of the statement, in its order."""
     return _run(_cursor(connection, of), statement, values, file).fetchall()
 
 
-@overload
-def find_one(
-    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
-) -> TupleRow | None: ...
-@overload
 def find_one(
     connection: Connection,
     statement: Statement,
     values: Values | None = None,
     file: str = STORE,
     *,
-    of: type[T],
-) -> T | None: ...
-def find_one(
-    connection: Connection,
-    statement: Statement,
-    values: Values | None = None,
-    file: str = STORE,
-    *,
-    of: type[Any] | None = None,
-) -> Any:
+    of: type[T] = ROW,
+) -> T | None:
     """Return the first row of the statement, None if there is none."""
     return _run(_cursor(connection, of), statement, values, file).fetchone()
 
 
-@overload
-def fetch_one(
-    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
-) -> TupleRow: ...
-@overload
 def fetch_one(
     connection: Connection,
     statement: Statement,
     values: Values | None = None,
     file: str = STORE,
     *,
-    of: type[T],
-) -> T: ...
-def fetch_one(
-    connection: Connection,
-    statement: Statement,
-    values: Values | None = None,
-    file: str = STORE,
-    *,
-    of: type[Any] | None = None,
-) -> Any:
+    of: type[T] = ROW,
+) -> T:
     """Return the row of a statement that always finds one; raise DatabaseError otherwise."""
     rows = _run(_cursor(connection, of), statement, values, file).fetchall()
     return _only(rows, statement)
@@ -168,11 +130,12 @@ def fetch_values(
     return _run(cursor, statement, values, file).fetchall()
 
 
-def _cursor(connection: Connection, of: type[Any] | None) -> Cursor[Any]:
-    return connection.cursor(row_factory=tuple_row if of is None else class_row(of))
+def _cursor(connection: Connection, of: type[T]) -> Cursor[T]:
+    make_rows: Any = tuple_row if of is ROW else class_row(of)
+    return connection.cursor(row_factory=make_rows)
 
 
-def _only(rows: Sequence[Any], statement: Statement) -> Any:
+def _only(rows: Sequence[T], statement: Statement) -> T:
     if len(rows) != 1:
         name = statement if isinstance(statement, str) else "a statement"
         raise DatabaseError(f"{name} returned {len(rows)} rows instead of one")
@@ -188,10 +151,7 @@ def fetch_batches(
     of: type[T],
     size: int,
 ) -> Iterator[list[T]]:
-    """Yield all rows of the statement in lists of `size`; the server keeps the rest meanwhile.
-
-    Needs a transaction that stays open until the last batch is read.
-    """
+    """Yield all rows in lists of `size`, in a transaction that stays open until the last one."""
     with connection.cursor(statement, row_factory=class_row(of)) as cursor:
         cursor.execute(query(statement, file), values)
         while batch := cursor.fetchmany(size):
@@ -209,11 +169,7 @@ def fetch_numbered(connection: Connection, statement: Numbered, values: Values) 
 def fetch_each_numbered(
     connection: Connection, runs: Sequence[tuple[Numbered, Values]], seconds: float
 ) -> list[list[TupleRow]]:
-    """Return the rows of several searches' statements, sent in one round trip, in their order.
-
-    They are run as `fetch_numbered` runs one. A limit of `seconds` (0: none) holds for each; beyond
-    it this raises RecallTimeoutError.
-    """
+    """Return the rows of searches' statements in one round trip; raise RecallTimeoutError."""
     with limit_recall(connection, seconds):
         cursors = [_run_numbered(connection, statement, values) for statement, values in runs]
     return [cursor.fetchall() for cursor in cursors]

@@ -18,10 +18,7 @@ _BLOCK = 64
 
 
 def pad_key(key: str) -> tuple[bytes, bytes]:
-    """Return the key with HMAC's inner and outer padding (RFC 2104), 64 bytes each.
-
-    Raises ConfigurationError for a key of less than 32 or more than 64 bytes.
-    """
+    """Return the key with HMAC's two paddings (RFC 2104), 64 bytes; raise ConfigurationError."""
     raw = key.encode()
     if not LEAST_KEY <= len(raw) <= _BLOCK:
         raise ConfigurationError(

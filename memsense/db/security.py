@@ -87,11 +87,7 @@ def fetch_user(connection: Connection) -> User:
 
 
 def list_unguarded(connection: Connection, role: str | None) -> Sequence[str]:
-    """Return the tables with a tenant column that no policy guards for this role.
-
-    The policies are missing, or exempt the table's owner. Without a `role`, the connection's user
-    counts.
-    """
+    """Return the tables with a tenant column that no policy guards for this role, or the user."""
     return fetch_values(connection, "list_unguarded", {"role": role}, FILE)
 
 

@@ -70,11 +70,7 @@ def make_directory(path: Path) -> None:
 
 
 def admit(data_dir: Path, user: ServerUser) -> None:
-    """Make sure that the user reaches the data directory.
-
-    Raises ConnectionFailedError with the remedies if the user can't pass through it, or through a
-    directory above it.
-    """
+    """Make sure that the user reaches the data directory; raise ConnectionFailedError."""
     entry = data_dir.stat()
     # A directory that is closed to all but root gets the user's group: only that user is let in.
     if entry.st_uid == 0 and not entry.st_mode & _OTHERS and user.has_own_group:
@@ -114,9 +110,7 @@ def forget_copies(data_dir: Path, programs: Path) -> None:
 
 
 def _find_closed(path: Path, user: ServerUser) -> Path | None:
-    """Return the first directory on the way, or the path itself, that the user can't enter or
-    execute.
-    """
+    """Return the first place on the way, or the path, that the user can't enter or execute."""
     way = [*reversed(path.parents), path]
     with tempfile.TemporaryFile() as output:
         run_as(user, ["/bin/sh", "-c", _FIRST_CLOSED, "sh", *map(str, way)], output)

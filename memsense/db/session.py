@@ -76,9 +76,7 @@ class Session:
 
 
 class TenantConnection(psycopg.Connection[TupleRow]):
-    """A connection of a pool, with its session, the time of its last use, and whether the database
-    has Citus.
-    """
+    """A pool's connection, with its session, last use, and whether the database has Citus."""
 
     session: Session = Session()
     lent_to: str | None = None
@@ -94,10 +92,7 @@ class TenantConnection(psycopg.Connection[TupleRow]):
 
 
 def uses_lookups(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether statements over the connection reach the GIN indexes through functions.
-
-    Over a caller's own connection they don't: they find the same rows by reading more.
-    """
+    """Return whether statements over the connection reach the GIN indexes through functions."""
     return isinstance(connection, TenantConnection) and connection.session.lookups
 
 
@@ -122,10 +117,7 @@ def announced(connection: psycopg.Connection[Any], seconds: float = 0.0) -> Gene
 
 @contextmanager
 def begun(connection: TenantConnection, *, plans: str | None = None) -> Generator[None]:
-    """Open a transaction and announce the session in the round trip of its BEGIN.
-
-    `plans` is as in `announce`.
-    """
+    """Open a transaction and announce the session in the round trip of its BEGIN."""
     with ExitStack() as stack:
         with one_round_trip(connection):
             # Not connection.transaction(): that would keep the pipeline until the end.
@@ -184,10 +176,7 @@ def announce(
 
 @contextmanager
 def limit_recall(connection: psycopg.Connection[Any], seconds: float) -> Generator[None]:
-    """Limit the time of a statement inside; raise RecallTimeoutError beyond it. 0 means no limit.
-
-    The limit does not stay on a connection in autocommit mode.
-    """
+    """Limit the time of statements inside; raise RecallTimeoutError beyond it. 0 means no limit."""
     started = time.monotonic()
     try:
         with announced(connection, seconds):

@@ -108,10 +108,7 @@ def measure_tenant(url: str, name: str) -> TenantSize:
 
 
 def suspend_tenant(url: str, name: str, *, resume: bool = False) -> Tenant:
-    """Refuse all calls for a tenant, or accept them again; its rows stay.
-
-    Requests by access keys are refused at once, other processes notice within half a minute.
-    """
+    """Refuse all calls for a tenant within half a minute, or accept them again; its rows stay."""
     with operating(url) as connection:
         require_tenant(connection, name)
         now = None if resume else datetime.now(UTC)
@@ -121,10 +118,7 @@ def suspend_tenant(url: str, name: str, *, resume: bool = False) -> Tenant:
 
 
 def drop_tenant(url: str, name: str) -> TenantReceipt:
-    """Delete a tenant with everything that belongs to it, in one transaction.
-
-    Raises ConflictError unless it is suspended: processes that use it would write anew.
-    """
+    """Delete a suspended tenant with everything of it, in one transaction; raise ConflictError."""
     with operating(url) as connection:
         tenant = require_tenant(connection, name)
         if tenant.suspended_at is None:
@@ -139,10 +133,7 @@ def drop_tenant(url: str, name: str) -> TenantReceipt:
 
 
 def back_up_tenant(url: str, name: str, path: Path) -> TenantReceipt:
-    """Write a tenant's rows to a new archive, as they stood at one moment.
-
-    The file appears when it is complete. Raises ConflictError if it exists.
-    """
+    """Write a tenant's rows, as of one moment, to a new archive; raise ConflictError."""
     rows: dict[str, int] = {}
     with (
         new_file(path) as part,
@@ -181,11 +172,7 @@ def back_up_tenant(url: str, name: str, path: Path) -> TenantReceipt:
 
 
 def restore_tenant(url: str, path: Path, name: str | None = None) -> TenantReceipt:
-    """Store an archive's tenant, under its own name or another one, in one transaction.
-
-    Raises ConflictError if there is a tenant of that name, and InvalidInputError for a file that
-    is no such archive, or of another schema.
-    """
+    """Store an archive's tenant, under its own or another name; raise ConflictError if taken."""
     rows: dict[str, int] = {}
     with operating(url) as connection, _open_archive(path) as (archive, manifest):
         head = require_current(connection).head
@@ -230,10 +217,7 @@ def move_tenant(url: str, name: str, target: str, path: Path) -> TenantReceipt:
 
 @contextmanager
 def operating(url: str) -> Generator[Connection]:
-    """Open a connection with one transaction, as the connecting user.
-
-    Raises ConfigurationError for a user whom the policies hold: no tenant would be visible.
-    """
+    """Open a connection with one transaction; raise ConfigurationError for a tenant's user."""
     with connect(url) as connection, database_errors():
         # Outside the transaction, which may begin with its isolation level.
         require_operator(connection)

@@ -29,10 +29,7 @@ class Turns:
 
     @contextmanager
     def of(self, users: Collection[str], seconds: float) -> Generator[None]:
-        """Wait until no other write to these users' memories is under way in this process.
-
-        After `seconds`, or at the call's deadline, the write goes on without its turn.
-        """
+        """Wait for other writes to these memories, at most `seconds` or the call's time."""
         left = remaining()
         until = time.monotonic() + (seconds if left is None else min(seconds, left))
         with ExitStack() as stack:

@@ -117,15 +117,7 @@ def measure_usage(
 
 
 def prune_usage(url: str, name: str, *, days: int) -> tuple[date, int]:
-    """Delete a tenant's sums of calls older than `days` UTC days, today's included.
-
-    Returns:
-        The first day that is left, and the number of deleted sums.
-
-    Raises:
-        NotFoundError: If there is no tenant of this name.
-        InvalidInputError: If `days` can't be used.
-    """
+    """Delete sums of calls older than `days` UTC days; return the first day left, and how many."""
     since = _first_day(days, least=0)
     with operating(url) as connection:
         tenant = require_tenant(connection, name)

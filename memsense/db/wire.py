@@ -45,11 +45,7 @@ _VECTOR_HEADER = 4
 
 
 def register_types(cursor: RawCursor[Any]) -> None:
-    """Make the cursor write numpy arrays, read arrays of numbers as such, and read jsonb faster.
-
-    It reads arrays of integer, bigint and double precision in binary results: of one dimension, not
-    empty and without nulls.
-    """
+    """Make the cursor write and read numpy arrays without nulls, and read jsonb faster."""
     adapters = cursor.adapters
     adapters.register_dumper(np.ndarray, _ArrayDumper)
     adapters.register_loader(_JSONB, _JsonLoader)
@@ -75,9 +71,7 @@ class _ArrayDumper(Dumper):
         return dumper
 
     def dump(self, obj: NDArray[Any]) -> bytes:
-        """Return dimensions, null flag, element type, each length and lower bound; then the
-        elements.
-        """
+        """Return dimensions, null flag, element type, lengths and bounds; then the elements."""
         element = _ELEMENTS[obj.dtype.type]
         lengths = obj.shape if obj.size else ()
         body = np.empty(obj.size, dtype=element.layout)
@@ -94,9 +88,7 @@ class _ArrayLoader(Loader):
     format = Format.BINARY
 
     def load(self, data: Buffer) -> NDArray[Any]:
-        """Read dimensions, null flag, element type, length, lower bound; then each length and
-        value.
-        """
+        """Read dimensions, null flag, element type, length, bound; then lengths and values."""
         sent = bytes(data)
         layout = _BY_OID[int.from_bytes(sent[8:12], "big")].layout
         values = np.frombuffer(sent, dtype=layout, offset=_ARRAY_HEADER)["value"]
@@ -104,10 +96,7 @@ class _ArrayLoader(Loader):
 
 
 def read_joined_arrays(data: bytes, kind: type, lengths: Sequence[int]) -> NDArray[Any]:
-    """Return the values of arrays in binary, one array after another, each with its header.
-
-    `kind` is numpy's type of an element, `lengths` are the arrays' own, none of them 0.
-    """
+    """Return the values of binary arrays of numpy's `kind`, one after another, none empty."""
     layout = _ELEMENTS[kind].layout
     arrays: list[NDArray[Any]] = []
     start = 0
@@ -120,9 +109,7 @@ def read_joined_arrays(data: bytes, kind: type, lengths: Sequence[int]) -> NDArr
 
 
 def as_number_array(numbers: Sequence[int]) -> str:
-    """Return whole numbers as the text of a PostgreSQL array, for a parameter that is cast to
-    one.
-    """
+    """Return whole numbers as the text of a PostgreSQL array, for a cast parameter."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
@@ -135,10 +122,7 @@ def as_text_array(texts: Sequence[str]) -> str:
 
 
 def as_texts_of_arrays(lists: Sequence[Sequence[int]]) -> str:
-    """Return lists of whole numbers as the text of an array, whose elements are texts of arrays.
-
-    PostgreSQL's arrays of arrays are rectangular, and these lists differ in length.
-    """
+    """Return lists of whole numbers, of any lengths, as the text of an array of texts of arrays."""
     return as_text_array([as_number_array(numbers) for numbers in lists])
 
 

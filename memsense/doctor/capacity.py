@@ -124,10 +124,7 @@ class Capacity:
 
 
 def measure_store(connection: Connection) -> Measured:
-    """Count and measure everything that is stored, on all nodes of a cluster.
-
-    Reads one row a user, and no memories.
-    """
+    """Count and measure everything that is stored, on all nodes of a cluster, by one row a user."""
     counts = fetch_one(connection, "count_stored", file=FILE, of=Named)
     measure = query("measure_node", FILE)
     if citus.is_installed(connection):
@@ -143,10 +140,7 @@ def measure_store(connection: Connection) -> Measured:
 
 
 def examine_capacity(connection: Connection) -> Iterator[Finding]:
-    """Compare the memory that active users need with what the server expects to have.
-
-    Yields nothing for a user who sees one tenant only, or without any user stored.
-    """
+    """Compare the memory that active users need with the server's; nothing without users."""
     if find_value(connection, "find_held_user", file=TENANTS_FILE):
         return
     measured = measure_store(connection)
@@ -181,14 +175,10 @@ def plan_capacity(
     adds: float = 0.0,
     machine: Machine | None = None,
 ) -> Capacity:
-    """Return what so many users with so many exchanges each would need.
+    """Return what so many users with so many exchanges, searches and adds a second each would need.
 
-    Without `users` or `exchanges`, those of the store count, and without `active_users` the store's
-    share of users who stored something within a day. `searches` and `adds` are calls a second.
-
-    Raises:
-        InvalidInputError: If there are more active users than users, or a number is negative.
-        ConfigurationError: If the address names a user who sees one tenant only.
+    Without numbers, those of the store count. Raises InvalidInputError for numbers that can't be,
+    and ConfigurationError for a user who sees one tenant only.
     """
     with operating(url) as connection:
         measured = measure_store(connection)
@@ -225,10 +215,7 @@ def work_out(
     index_users: int,
     has_tokens: bool,
 ) -> Capacity:
-    """Return what a load needs, from what is measured in a store.
-
-    With `has_tokens`, exchanges have token vectors, which the guide's figures count as long ones.
-    """
+    """Return what a load needs, from what is measured in a store, with or without token vectors."""
     each, index = EXCHANGE_BYTES + TOKEN_BYTES * has_tokens, INDEX_BYTES
     each_from: Origin = "docs/guides/capacity.md"
     index_from: Origin = "docs/guides/capacity.md"

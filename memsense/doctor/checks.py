@@ -21,7 +21,7 @@ from memsense.doctor.contents import (
     examine_vectors,
 )
 from memsense.doctor.exchanges import examine_exchanges
-from memsense.doctor.findings import FILE, Expected, Finding, Report, make_report
+from memsense.doctor.findings import FILE, Expected, Finding, Report, error, info, make_report
 from memsense.doctor.indexes import examine_indexes, examine_large
 from memsense.doctor.objects import examine_objects
 from memsense.doctor.sizes import examine_analysis, examine_buffers, examine_huge_pages
@@ -31,7 +31,7 @@ from memsense.embed import Embedder
 def describe_revision(current: str | None, head: str) -> Finding:
     """Return the finding on the schema's revision: an error unless it is this version's."""
     if current == head:
-        return Finding(check="schema", severity="info", text=f"the schema is at revision {head}")
+        return info(f"the schema is at revision {head}", check="schema")
     if current is None:
         text, remedy = "the database has no memsense schema", "run 'memsense init'"
     elif current > head:
@@ -39,7 +39,7 @@ def describe_revision(current: str | None, head: str) -> Finding:
     else:
         text = f"the schema is at {current}, this memsense needs {head}"
         remedy = "run 'memsense db upgrade'"
-    return Finding(check="schema", severity="error", text=text, remedy=remedy)
+    return error(text, remedy, check="schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,7 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
 
 
 def examine_tenant(pool: Pool, settings: Settings, embedder: Embedder) -> Report:
-    """Return the findings on the tenant of the pool, without those on the server and its plans.
-
-    It sees what the policies let the tenant see.
-    """
+    """Return the findings on the pool's tenant, as far as the policies let it see."""
     expected = Expected.of(settings, embedder)
     return make_report(run_read(pool, lambda it: list(examine_store(it, expected))))
 

@@ -14,14 +14,23 @@ from memsense.db import (
 )
 from memsense.db.pooler import SEALED_POOLER, is_pooled
 from memsense.db.queries import as_sql
-from memsense.db.rows import fetch_value
+from memsense.db.rows import Named, fetch_value, find_one
 from memsense.db.security import Standing, as_searching, find_standing
 from memsense.db.session import TenantConnection
 from memsense.doctor import contents
 from memsense.doctor.capacity import examine_capacity
 from memsense.doctor.checks import describe_revision, examine_store
-from memsense.doctor.findings import Expected, Finding, Report, make_report
-from memsense.doctor.plan import are_words_indexed, examine_plan, find_largest_scope
+from memsense.doctor.findings import (
+    FILE,
+    Expected,
+    Finding,
+    Report,
+    error,
+    info,
+    make_report,
+    warning,
+)
+from memsense.doctor.plan import are_words_indexed, examine_plan
 from memsense.doctor.server import (
     examine_pooler,
     examine_prepared,
@@ -70,11 +79,11 @@ def check_up(
         standing = find_standing(connection)
         findings += examine_security(connection, standing)
         if standing.is_sealed and not settings.sealed_pooler and is_pooled(connection):
-            findings.append(Finding(check="seal", severity="error", text=SEALED_POOLER))
+            findings.append(error(SEALED_POOLER, check="seal"))
         findings += examine_capacity(connection)
     if find_token_embedder(own_embedder) is None:
         text = f"{own_embedder.model} makes no token vectors: searches have no token scores"
-        findings.append(Finding(check="tokens", severity="info", text=text))
+        findings.append(info(text, check="tokens"))
     with Pool(
         url,
         min_size=1,
@@ -113,12 +122,11 @@ def _examine_contents(
                     findings += _examine_settings(namespace)
                     ranking = tuned_profile(namespace, settings.profile)
             ranking = ranking or default_profile(None, settings.profile)
-        except ConfigurationError as error:
-            no_profile = Finding(
+        except ConfigurationError as fault:
+            no_profile = error(
+                f"no search can be ranked: {fault}",
+                "run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
                 check="settings",
-                severity="error",
-                text=f"no search can be ranked: {error}",
-                remedy="run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
             )
             return [*findings, no_profile]
         return [*findings, *_examine_recall(connection, ranking, standing)]
@@ -128,12 +136,11 @@ def _examine_contents(
 
 def _examine_settings(namespace: Namespace) -> Iterator[Finding]:
     if ignored := sorted(REMOVED & namespace.settings.keys()):
-        yield Finding(
-            check="settings",
-            severity="warning",
-            text=f"settings of namespace {namespace.name!r} do nothing, because this version has no"
+        yield warning(
+            f"settings of namespace {namespace.name!r} do nothing, because this version has no"
             f" such constants: {', '.join(ignored)}",
-            remedy=f"run 'memsense settings reset {' '.join(ignored)}'",
+            f"run 'memsense settings reset {' '.join(ignored)}'",
+            check="settings",
         )
 
 
@@ -141,7 +148,7 @@ def _examine_recall(
     connection: TenantConnection, profile: Profile, standing: Standing
 ) -> Iterator[Finding]:
     """Run the recall query over the largest memory, as searches run it, and examine its plan."""
-    scope = find_largest_scope(connection)
+    scope = find_one(connection, "find_largest_scope", file=FILE, of=Named)
     if scope is None:
         return
     # A stored text and its own vector serve as the question: every route then has work to do.

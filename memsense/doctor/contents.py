@@ -10,7 +10,7 @@ from memsense.db.partitions import list_ending
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import Named, execute, fetch_all, fetch_one
 from memsense.doctor.exchanges import repair_exchanges
-from memsense.doctor.findings import FILE, Expected, Finding, Severity
+from memsense.doctor.findings import FILE, Expected, Finding, Severity, error, info, warning
 from memsense.draft.chunking import LARGEST_PART
 from memsense.embed.multilingual import INSTALL_LANGUAGES
 from memsense.store import jobs
@@ -32,12 +32,11 @@ def examine_vectors(connection: Connection, expected: Expected) -> Iterator[Find
     for pending in fetch_all(connection, pending_vectors, of=Named):
         examples = ", ".join(str(chunk_id) for chunk_id in pending["examples"])
         if pending["is_current"] is False:
-            yield Finding(
-                severity="warning",
-                text=f"{pending['chunks']} chunks of {pending['tenant']}/{pending['namespace']}"
+            yield warning(
+                f"{pending['chunks']} chunks of {pending['tenant']}/{pending['namespace']}"
                 f" have no {pending['route']} vector of {pending['model']},"
                 " which searches don't use yet",
-                remedy=f"run '{expected.command('model add', pending)}' for it, or drop it",
+                f"run '{expected.command('model add', pending)}' for it, or drop it",
             )
             continue
         yield Finding(
@@ -56,11 +55,10 @@ def examine_jobs(connection: Connection, expected: Expected) -> Iterator[Finding
     for counts in fetch_all(connection, "count_all_jobs", file=FILE, of=Named):
         place = f"{counts['tenant']}/{counts['namespace']}"
         if counts["dead"]:
-            yield Finding(
-                severity="error",
-                text=f"{counts['dead']} jobs of {place} are dead, the last because of:"
+            yield error(
+                f"{counts['dead']} jobs of {place} are dead, the last because of:"
                 f" {counts['last_error']}",
-                remedy=f"see '{expected.command('jobs list --status dead', counts)}', then"
+                f"see '{expected.command('jobs list --status dead', counts)}', then"
                 f" '{expected.command('jobs retry --dead', counts)}'",
             )
         if counts["overdue"]:
@@ -69,11 +67,10 @@ def examine_jobs(connection: Connection, expected: Expected) -> Iterator[Finding
 
             kind = KINDS.get(counts["kind"])
             if effect := kind.waiting if kind else NEWER:
-                yield Finding(
-                    severity="warning",
-                    text=f"{counts['overdue']} jobs of {place} wait for a worker, the oldest since"
+                yield warning(
+                    f"{counts['overdue']} jobs of {place} wait for a worker, the oldest since"
                     f" {counts['oldest_at']:%Y-%m-%d %H:%M} UTC: {effect}",
-                    remedy=f"run '{expected.command('worker', counts)}'",
+                    f"run '{expected.command('worker', counts)}'",
                 )
 
 
@@ -83,12 +80,11 @@ def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Findi
         return
     values = {"model": expected.model, "dimension": expected.dimension}
     for namespace in fetch_all(connection, "count_bare", values, FILE, of=Named):
-        yield Finding(
-            severity="warning",
-            text=f"{namespace['chunks']} exchanges of"
+        yield warning(
+            f"{namespace['chunks']} exchanges of"
             f" {namespace['tenant']}/{namespace['namespace']} have no token vectors: a question's"
             " words can't be compared with theirs",
-            remedy=f"run '{expected.command('db fill', namespace)}'",
+            f"run '{expected.command('db fill', namespace)}'",
         )
 
 
@@ -129,30 +125,27 @@ def examine_retired(connection: Connection, expected: Expected) -> Iterator[Find
     for counts in fetch_all(connection, "count_retired_vectors", file=FILE, of=Named):
         place = f"{counts['tenant']}/{counts['namespace']}"
         if counts["vectors"] or counts["entries"]:
-            yield Finding(
-                severity="error",
-                text=f"archived or deleted chunks of {place} can be hits: {counts['vectors']}"
+            yield error(
+                f"archived or deleted chunks of {place} can be hits: {counts['vectors']}"
                 f" vectors and {counts['entries']} of their index entries remain",
-                remedy=f"run '{expected.command('doctor --repair', counts)}'",
+                f"run '{expected.command('doctor --repair', counts)}'",
                 fix=True,
             )
         # Active again, but not put back into the index: a question's words pass it by.
         if counts["unindexed"]:
-            yield Finding(
-                severity="error",
-                text=f"{counts['unindexed']} active chunks of {place} are in no word index",
-                remedy=f"run '{expected.command('db reindex', counts)}'",
+            yield error(
+                f"{counts['unindexed']} active chunks of {place} are in no word index",
+                f"run '{expected.command('db reindex', counts)}'",
             )
 
 
 def examine_drift(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine statistics: which of them a recount would change."""
     for scope in fetch_all(connection, "find_drift", file=FILE, of=Named):
-        yield Finding(
-            severity="error",
-            text=f"the statistics of {scope['user_id']!r} are wrong for {scope['lexemes']} lexemes"
+        yield error(
+            f"the statistics of {scope['user_id']!r} are wrong for {scope['lexemes']} lexemes"
             f" and {scope['counts']} counts; its lexical scores are off",
-            remedy=f"run '{expected.command('doctor --repair', scope)}'",
+            f"run '{expected.command('doctor --repair', scope)}'",
             fix=True,
         )
 
@@ -179,12 +172,11 @@ def examine_languages(connection: Connection, expected: Expected) -> Iterator[Fi
             {*row["lexemes"]} != {*list_lexemes(row["text"], row["language"])} for row in sample
         )
         if mismatched:
-            yield Finding(
-                severity="error",
-                text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of"
+            yield error(
+                f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of"
                 f" {namespace['tenant']}/{namespace['namespace']} are not indexed by the words of"
                 " their language; questions will miss them",
-                remedy=f"run '{expected.command('db reindex', namespace)}'",
+                f"run '{expected.command('db reindex', namespace)}'",
             )
 
 
@@ -203,40 +195,36 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
         is_other = namespace["model"] and stored != (expected.model, expected.dimension)
         # A model that the database describes is opened by every process itself.
         if here and is_other and not namespace["opens_itself"]:
-            yield Finding(
-                severity="error",
-                text=f"namespace {namespace['namespace']!r} holds vectors of {namespace['model']}"
+            yield error(
+                f"namespace {namespace['namespace']!r} holds vectors of {namespace['model']}"
                 f" ({namespace['dimension']}), the embedder is {expected.model}"
                 f" ({expected.dimension})",
-                remedy="use the same embedder, another namespace, or"
+                "use the same embedder, another namespace, or"
                 f" '{expected.command('model add', namespace)}'",
             )
     uncompared = fetch_all(connection, "list_uncompared", {"model": ENGLISH_MODEL}, FILE, of=Named)
     for place, group in groupby(uncompared, lambda it: f"{it['tenant']}/{it['namespace']}"):
         rows = list(group)
-        yield Finding(
-            severity="info",
-            text=f"{sum(row['chunks'] for row in rows)} chunks of {place} are in"
+        yield info(
+            f"{sum(row['chunks'] for row in rows)} chunks of {place} are in"
             f" {', '.join(row['language'] for row in rows)}: words find them, but the model of"
             " their meaning knows English alone",
-            remedy=f"{INSTALL_LANGUAGES}, then run"
+            f"{INSTALL_LANGUAGES}, then run"
             f" '{expected.command('model add --embedder multilingual', rows[0])}'",
         )
     for vectors in fetch_all(connection, "list_foreign_vectors", file=FILE, of=Named):
         if vectors["state"] == "dropping":
-            yield Finding(
-                severity="warning",
-                text=f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
+            yield warning(
+                f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
                 f" are of {vectors['model']}, whose removal was interrupted",
-                remedy=f"run '{expected.command('model drop ' + vectors['model'], vectors)}'",
+                f"run '{expected.command('model drop ' + vectors['model'], vectors)}'",
             )
             continue
-        yield Finding(
-            severity="error",
-            text=f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
+        yield error(
+            f"{vectors['vectors']} vectors of {vectors['tenant']}/{vectors['namespace']}"
             f" are of {vectors['model']}, or of another dimension than the model's"
             f" ({vectors['wrong_width']})",
-            remedy="embed these chunks again: archive and restore them",
+            "embed these chunks again: archive and restore them",
         )
 
 
@@ -245,11 +233,10 @@ def examine_traces(connection: Connection, expected: Expected) -> Iterator[Findi
     values = {"seconds": 86400 * expected.trace_days}
     counts = fetch_one(connection, "count_old_traces", values, FILE, of=Named)
     if counts["old"]:
-        yield Finding(
-            severity="info",
-            text=f"{counts['old']} of {counts['traces']} traces are older than"
+        yield info(
+            f"{counts['old']} of {counts['traces']} traces are older than"
             f" {expected.trace_days:g} days",
-            remedy="run 'memsense trace prune'",
+            "run 'memsense trace prune'",
         )
 
 
@@ -259,23 +246,21 @@ def examine_erasures(connection: Connection, expected: Expected) -> Iterator[Fin
         return
     values = {"seconds": 86400 * expected.purge_days}
     for place in fetch_all(connection, "count_unpurged", values, FILE, of=Named):
-        yield Finding(
-            severity="warning",
-            text=f"{place['erasures']} erasures of {place['tenant']}/{place['namespace']} are not"
+        yield warning(
+            f"{place['erasures']} erasures of {place['tenant']}/{place['namespace']} are not"
             f" purged, the oldest of {place['oldest_at']:%Y-%m-%d}: their words are still in the"
             " server's files",
-            remedy="run 'memsense db purge' as the tables' owner",
+            "run 'memsense db purge' as the tables' owner",
         )
 
 
 def examine_months(connection: Connection, _: Expected) -> Iterator[Finding]:
     """Examine partitions by month: a table that has them needs one for the next month."""
     for last in list_ending(connection):
-        yield Finding(
-            severity="warning",
-            text=f"memsense.{last.table} has no partition from {last.ends_at:%Y-%m-%d} on:"
+        yield warning(
+            f"memsense.{last.table} has no partition from {last.ends_at:%Y-%m-%d} on:"
             " its rows will go into the default partition, from which they have to be deleted",
-            remedy="run 'memsense db partition', once a month",
+            "run 'memsense db partition', once a month",
         )
 
 
@@ -283,17 +268,13 @@ RECOUNT = "reindex.sql"
 
 
 def repair(connection: Connection, expected: Expected) -> list[Finding]:
-    """Mend what does not fit to the exchanges, recount wrong statistics, and remove what retired
-    chunks left behind; return what was done.
-
-    It happens in the caller's transaction.
-    """
+    """Mend in the caller's transaction what `doctor --repair` mends; return what was done."""
     repairs = [replace(it, check="repair") for it in repair_exchanges(connection, expected)]
     pending = as_sql(fill("list_pending", FILE, unpromised=fill("unpromised", FILE)))
     for lacking in fetch_all(connection, pending, of=Named):
         execute(connection, "enqueue_chunks", {**lacking, "kind": EMBED}, jobs.FILE)
         text = f"left the missing vectors of {len(lacking['chunk_ids'])} chunks to jobs"
-        repairs.append(Finding(check="repair", severity="info", text=text))
+        repairs.append(info(text, check="repair"))
     for tenant_id, scope_ids in _scopes_of(connection, "list_retired_scopes"):
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
         # Locked as writes lock them, so that none changes what is counted.
@@ -302,7 +283,7 @@ def repair(connection: Connection, expected: Expected) -> list[Finding]:
         vectors += execute(connection, "drop_retired_tokens", values, FILE)
         entries = execute(connection, "drop_retired_entries", values, FILE)
         text = f"removed {vectors} vectors and {entries} index entries of retired chunks"
-        repairs.append(Finding(check="repair", severity="info", text=text))
+        repairs.append(info(text, check="repair"))
     for tenant_id, scope_ids in _scopes_of(connection, "find_drift"):
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
         # The statements of a re-indexing: one way to count.
@@ -316,22 +297,18 @@ def repair(connection: Connection, expected: Expected) -> list[Finding]:
         ):
             execute(connection, name, values, RECOUNT)
         text = f"recounted the statistics of {len(scope_ids)} memories"
-        repairs.append(Finding(check="repair", severity="info", text=text))
-    former = [memory for memory in _list_former(connection) if not memory["has_job"]]
-    for memory in former:
-        values = {name: memory[name] for name in ("tenant_id", "scope_id")}
-        execute(connection, "enqueue_memory", {**values, "kind": RELEX}, jobs.FILE)
-    if former:
-        text = f"left the index entries of {len(former)} memories to jobs"
-        repairs.append(Finding(check="repair", severity="info", text=text))
-    long = [memory for memory in _list_long(connection) if not memory["has_job"]]
-    for memory in long:
-        values = {name: memory[name] for name in ("tenant_id", "scope_id")}
-        execute(connection, "enqueue_memory", {**values, "kind": RECUT}, jobs.FILE)
-    if long:
-        exchanges = sum(memory["exchanges"] for memory in long)
-        text = f"left {exchanges} long exchanges to the jobs of {len(long)} memories"
-        repairs.append(Finding(check="repair", severity="info", text=text))
+        repairs.append(info(text, check="repair"))
+    for kind, memories in ((RELEX, _list_former(connection)), (RECUT, _list_long(connection))):
+        waiting = [memory for memory in memories if not memory["has_job"]]
+        for memory in waiting:
+            values = {name: memory[name] for name in ("tenant_id", "scope_id")}
+            execute(connection, "enqueue_memory", {**values, "kind": kind}, jobs.FILE)
+        if waiting:
+            what = "the index entries"
+            if kind == RECUT:
+                what = f"{sum(memory['exchanges'] for memory in waiting)} long exchanges"
+            text = f"left {what} of {len(waiting)} memories to jobs"
+            repairs.append(info(text, check="repair"))
     return repairs
 
 

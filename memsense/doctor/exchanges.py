@@ -15,10 +15,10 @@ from psycopg.types.json import Jsonb
 from memsense.actor import current_actor
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, execute, fetch_all
-from memsense.doctor.findings import FILE, Expected, Finding, Severity
+from memsense.doctor.findings import FILE, Expected, Finding, Severity, info
 from memsense.draft.chunking import exchange_hash
-from memsense.graph.extraction import RuleExtractor
 from memsense.graph.extraction.model import find_mentions
+from memsense.graph.extraction.rules import RuleExtractor
 from memsense.graph.upkeep import relink_entities
 from memsense.store.scopes import Scope
 from memsense.store.tokens import lock_memory
@@ -198,11 +198,10 @@ def examine_exchanges(connection: Connection, expected: Expected) -> Iterator[Fi
                 fix=verb == _REPAIR,
             )
     for place in fetch_all(connection, "count_orphans", file=FILE, of=Named):
-        yield Finding(
-            severity="info",
-            text=f"{place['messages']} messages in the ledger of"
+        yield info(
+            f"{place['messages']} messages in the ledger of"
             f" {place['tenant']}/{place['namespace']} are of exchanges that are not stored: right"
-            " after an expiry, so that their logs do not bring them back",
+            " after an expiry, so that their logs do not bring them back"
         )
 
 
@@ -220,7 +219,7 @@ def repair_exchanges(connection: Connection, expected: Expected) -> Iterator[Fin
             text = (
                 f"mended {len({it.chunk['chunk_id'] for it in faults})} chunks of memory {scope_id}"
             )
-            yield Finding(severity="info", text=text)
+            yield info(text)
 
 
 def _repair_memory(connection: Connection, scope: Scope, faults: Sequence[_Fault]) -> None:

@@ -31,6 +31,21 @@ class Finding:
     fix: bool = False
 
 
+def info(text: str, remedy: str = "", *, check: str = "") -> Finding:
+    """Return a finding that needs no action."""
+    return Finding(check=check, severity="info", text=text, remedy=remedy)
+
+
+def warning(text: str, remedy: str = "", *, check: str = "", fix: bool = False) -> Finding:
+    """Return a finding on something that slows or will break."""
+    return Finding(check=check, severity="warning", text=text, remedy=remedy, fix=fix)
+
+
+def error(text: str, remedy: str = "", *, check: str = "", fix: bool = False) -> Finding:
+    """Return a finding on something that is broken."""
+    return Finding(check=check, severity="error", text=text, remedy=remedy, fix=fix)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All findings, the most severe first."""

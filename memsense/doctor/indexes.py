@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all, fetch_one, fetch_values
-from memsense.doctor.findings import FILE, Expected, Finding
+from memsense.doctor.findings import FILE, Expected, Finding, error, info, warning
 from memsense.doctor.sizes import in_units
 from memsense.store.indexes import FILE as INDEXES_FILE
 from memsense.store.indexes import INDEXED_TABLES
@@ -25,10 +25,9 @@ def examine_indexes(connection: Connection, expected: Expected) -> Iterator[Find
         if not index["is_usable"]:
             name = index["index_name"]
             verb = "DROP INDEX" if LEFTOVER.search(name) else "REINDEX INDEX"
-            yield Finding(
-                severity="error",
-                text=f"index {name} of memsense.{index['table_name']} is invalid",
-                remedy=f"run '{verb} CONCURRENTLY memsense.{name}'",
+            yield error(
+                f"index {name} of memsense.{index['table_name']} is invalid",
+                f"run '{verb} CONCURRENTLY memsense.{name}'",
             )
     usable = [index for index in indexes if index["method"] == "hnsw" and index["is_usable"]]
     for scope in fetch_all(connection, "list_indexed", file=FILE, of=Named):
@@ -43,38 +42,32 @@ def examine_indexes(connection: Connection, expected: Expected) -> Iterator[Find
         }
         missing = [table for table in INDEXED_TABLES if table not in indexed_tables]
         if missing:
-            yield Finding(
-                severity="error",
-                text=f"the indexed memory of {scope['user_id']!r} has no usable HNSW index on"
+            yield error(
+                f"the indexed memory of {scope['user_id']!r} has no usable HNSW index on"
                 f" {', '.join(missing)}",
-                remedy=f"run '{expected.command('db optimise', scope)}', which builds what is"
-                " missing",
+                f"run '{expected.command('db optimise', scope)}', which builds what is missing",
             )
 
 
 def examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
-    """Examine large memories: those without indexes of their own, or whose indexes slow writes
-    down.
-    """
+    """Examine large memories: those without indexes, or whose indexes slow writes down."""
     values = {"threshold": expected.index_threshold}
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     memory: int = settings["maintenance_work_mem"]
     indexed = len(fetch_values(connection, "list_scopes_with_indexes", file=INDEXES_FILE))
     room = expected.index_users - indexed
     if room < 0:
-        yield Finding(
-            severity="warning",
-            text=f"{indexed:,} users have HNSW indexes, more than index_users allows"
+        yield warning(
+            f"{indexed:,} users have HNSW indexes, more than index_users allows"
             f" ({expected.index_users:,}): each costs every write and every search",
-            remedy="run 'memsense db optimise', which keeps those of the largest",
+            "run 'memsense db optimise', which keeps those of the largest",
         )
     large = fetch_all(connection, "list_large_unindexed", values, FILE, of=Named)
     if len(large) > max(room, 0):
-        yield Finding(
-            severity="info",
-            text=f"{len(large) - max(room, 0):,} users of {expected.index_threshold:,} chunks or"
+        yield info(
+            f"{len(large) - max(room, 0):,} users of {expected.index_threshold:,} chunks or"
             f" more are searched vector by vector: at most {expected.index_users:,} users"
-            " (index_users) have HNSW indexes",
+            " (index_users) have HNSW indexes"
         )
     for scope in large[: max(room, 0)]:
         remedy = f"run '{expected.command('db optimise', scope)}'"
@@ -84,18 +77,15 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
                 f" {in_units(memory)}: ALTER DATABASE ... SET maintenance_work_mem ="
                 f" '{-(-needed >> 20)}MB'"
             )
-        yield Finding(
-            severity="warning",
-            text=f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
+        yield warning(
+            f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
             " and is searched without indexes of its own",
-            remedy=remedy,
+            remedy,
         )
     for scope in fetch_all(connection, "list_old_kind", file=FILE, of=Named):
-        yield Finding(
-            severity="warning",
-            text=f"the indexes of {scope['user_id']!r} are of an earlier version: writes wait for"
-            " them",
-            remedy=f"run '{expected.command('db optimise', scope)}', which builds them anew while"
+        yield warning(
+            f"the indexes of {scope['user_id']!r} are of an earlier version: writes wait for them",
+            f"run '{expected.command('db optimise', scope)}', which builds them anew while"
             " searches go on",
         )
     for scope in fetch_all(
@@ -106,11 +96,10 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
         FILE,
         of=Named,
     ):
-        yield Finding(
-            severity="warning",
-            text=f"{scope['chunks']:,} chunks of {scope['user_id']!r} wait to be added to its"
+        yield warning(
+            f"{scope['chunks']:,} chunks of {scope['user_id']!r} wait to be added to its"
             f" indexes, and no worker does it: from {FRESH_LIMIT:,} on, writes do it themselves",
-            remedy=f"run '{expected.command('worker', scope)}', or"
+            f"run '{expected.command('worker', scope)}', or"
             f" '{expected.command('db optimise', scope)}' at times",
         )
 

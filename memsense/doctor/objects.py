@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all
-from memsense.doctor.findings import Expected, Finding, Severity
+from memsense.doctor.findings import Expected, Finding, Severity, error, warning
 
 FILE = "manifest.sql"
 
@@ -59,11 +59,7 @@ def list_objects(connection: Connection) -> Objects:
 
 
 def list_expected(stored: Objects) -> Objects:
-    """Return the objects that a database should have, by what most of them look like.
-
-    Databases with sealed tenants, without a superuser or on a Citus cluster differ from others by a
-    layer each.
-    """
+    """Return the objects that a database should have, which differ by a layer for some."""
     base, *layers = read_manifest().values()
     expected = dict(base)
     for layer in layers:
@@ -120,16 +116,14 @@ def _compare_rights(parts: list[str], due: str, present: str) -> Iterator[Findin
     due_rights, present_rights = ({*it.split(", ")} - {""} for it in (due, present))
     if more := ", ".join(sorted(present_rights - due_rights)):
         keys = ", which holds the keys that seal the tenants" if name == "seals" else ""
-        yield Finding(
-            severity="error",
-            text=f"{grantee} has rights on {kind.lower()} {name}{keys}: {more}",
-            remedy=_join([f"REVOKE {more.replace('*', '')} ON {kind} {name} FROM {grantee}"]),
+        yield error(
+            f"{grantee} has rights on {kind.lower()} {name}{keys}: {more}",
+            _join([f"REVOKE {more.replace('*', '')} ON {kind} {name} FROM {grantee}"]),
         )
     if less := ", ".join(sorted(due_rights - present_rights)):
-        yield Finding(
-            severity="warning",
-            text=f"{grantee} lacks rights on {kind.lower()} {name}: {less}",
-            remedy="run 'memsense init --roles'",
+        yield warning(
+            f"{grantee} lacks rights on {kind.lower()} {name}: {less}",
+            "run 'memsense init --roles'",
         )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.rows import Named, fetch_value, find_one
-from memsense.doctor.findings import FILE, Finding
+from memsense.db.rows import fetch_value
+from memsense.doctor.findings import FILE, Finding, info, warning
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
 SLOW_MS = 250
@@ -25,13 +25,6 @@ WORD_INDEX = "chunks_scope_lexemes"
 
 _OPTIONAL_STEPS: Mapping[str, str] = {name: route.step for name, route in OPTIONAL_ROUTES.items()}
 _OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
-
-
-def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
-    """Return the largest memory, with a text and a vector to try recall with; None if there is
-    none.
-    """
-    return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 
 def are_words_indexed(connection: Connection) -> bool:
@@ -54,18 +47,14 @@ def examine_plan(
     """
     top = json.loads(plan) if isinstance(plan, str) else plan
     nodes = list(_walk(top[0]["Plan"]))
-    yield Finding(
-        check="plan",
-        severity="info",
-        text=f"recall of the largest memory took {top[0]['Execution Time']:.1f} ms",
-    )
+    yield info(f"recall of the largest memory took {top[0]['Execution Time']:.1f} ms", check="plan")
     for route in routes:
         root = _find_root(nodes, route)
         if root is not None:
             yield _describe_route(route, root, are_words_indexed, has_vector_indexes)
         # An optional route that the question doesn't call for is not in the statement.
         elif route not in OPTIONAL_ROUTES:
-            yield _not_run(route)
+            yield info(f"{route}: not run", check="plan")
 
 
 def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -98,10 +87,6 @@ def _is_source(node: Mapping[str, Any]) -> bool:
     )
 
 
-def _not_run(route: str) -> Finding:
-    return Finding(check="plan", severity="info", text=f"{route}: not run")
-
-
 def _describe_route(
     route: str,
     root: Mapping[str, Any],
@@ -111,7 +96,7 @@ def _describe_route(
     source = next(node for node in _walk(root) if _is_source(node))
     name = source.get("Relation Name") or source.get("Function Name")
     if name is None or source.get("Actual Loops") == 0:
-        return _not_run(route)
+        return info(f"{route}: not run", check="plan")
     rows, wasted = source["Actual Rows"], source.get("Rows Removed by Filter", 0)
     # The plan of a function's own statements is not in the plan of the query.
     if "Function Name" in source:
@@ -121,25 +106,22 @@ def _describe_route(
     way = f"by {index}" if index else "read whole"
     text = f"{route}: {name} {way}, {rows:.0f} rows, {root['Actual Total Time']:.1f} ms"
     if index is None and route == "lexical" and root["Actual Total Time"] > SLOW_MS:
-        return Finding(
+        return warning(
+            f"{text}: its index does not serve",
+            "run 'ANALYZE'; if that does not help, see the findings on security",
             check="plan",
-            severity="warning",
-            text=f"{text}: its index does not serve",
-            remedy="run 'ANALYZE'; if that does not help, see the findings on security",
         )
     is_compared = name.startswith("embeddings_") and "_settled_model_" not in (index or "")
     if has_vector_indexes and is_compared and rows + wasted > COMPARED_ROWS:
-        return Finding(
+        return warning(
+            f"{text}: its HNSW index does not serve",
+            "run 'ANALYZE'; if that does not help, run 'memsense db optimise'",
             check="plan",
-            severity="warning",
-            text=f"{text}: its HNSW index does not serve",
-            remedy="run 'ANALYZE'; if that does not help, run 'memsense db optimise'",
         )
     if index is None and wasted > WASTED_ROWS:
-        return Finding(
+        return warning(
+            f"{text}, {wasted:.0f} rows of other memories read in vain",
+            "run 'ANALYZE'; if that does not help, see the indexes above",
             check="plan",
-            severity="warning",
-            text=f"{text}, {wasted:.0f} rows of other memories read in vain",
-            remedy="run 'ANALYZE'; if that does not help, see the indexes above",
         )
-    return Finding(check="plan", severity="info", text=text)
+    return info(text, check="plan")

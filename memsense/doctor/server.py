@@ -14,7 +14,7 @@ from memsense.db.security import (
     list_leaky,
     list_unguarded,
 )
-from memsense.doctor.findings import FILE, Finding
+from memsense.doctor.findings import FILE, Finding, error, info, warning
 from memsense.doctor.sizes import in_units
 
 # A recall's sorts and bitmaps spill to disk below PostgreSQL's own default, 4 MB.
@@ -27,42 +27,35 @@ LONGEST_PREPARED = 3600
 def examine_server(connection: Connection) -> Iterator[Finding]:
     """Examine the server's versions and settings; needs no schema."""
     server = fetch_one(connection, "fetch_server", file=FILE, of=Named)
-    yield Finding(
+    yield info(
+        f"PostgreSQL {server['server']}, pgvector {server['pgvector'] or 'not installed'}",
         check="server",
-        severity="info",
-        text=f"PostgreSQL {server['server']}, pgvector {server['pgvector'] or 'not installed'}",
     )
     if server["server_number"] < OLDEST_SERVER:
-        yield Finding(
-            check="server",
-            severity="error",
-            text=f"PostgreSQL {server['server']} is older than 15",
-            remedy="upgrade the server",
+        yield error(
+            f"PostgreSQL {server['server']} is older than 15", "upgrade the server", check="server"
         )
     # Other encodings can't store every character: a write with one of them is refused.
     if server["encoding"] != "UTF8":
-        yield Finding(
+        yield warning(
+            f"the database is encoded in {server['encoding']}",
+            "create a database with ENCODING 'UTF8'",
             check="server",
-            severity="warning",
-            text=f"the database is encoded in {server['encoding']}",
-            remedy="create a database with ENCODING 'UTF8'",
         )
     yield from _examine_extension(server["pgvector"], server["pgvector_available"])
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     if settings["work_mem"] < LEAST_WORK_MEM:
-        yield Finding(
-            check="work_mem",
-            severity="warning",
-            text=f"work_mem is {in_units(settings['work_mem'])}; sorts and bitmaps of a recall"
+        yield warning(
+            f"work_mem is {in_units(settings['work_mem'])}; sorts and bitmaps of a recall"
             " spill to disk",
-            remedy="set it to 16MB or more: ALTER DATABASE ... SET work_mem = '16MB'",
+            "set it to 16MB or more: ALTER DATABASE ... SET work_mem = '16MB'",
+            check="work_mem",
         )
     if settings["autovacuum"] != "on":
-        yield Finding(
+        yield warning(
+            "autovacuum is off: tables bloat and the planner's statistics go stale",
+            "turn autovacuum on",
             check="autovacuum",
-            severity="warning",
-            text="autovacuum is off: tables bloat and the planner's statistics go stale",
-            remedy="turn autovacuum on",
         )
 
 
@@ -70,12 +63,11 @@ def examine_prepared(connection: Connection) -> Iterator[Finding]:
     """Examine prepared transactions: those that have waited for their end for an hour."""
     values = {"seconds": LONGEST_PREPARED}
     for row in fetch_all(connection, "list_prepared", values, FILE, of=Named):
-        yield Finding(
-            check="prepared",
-            severity="warning",
-            text=f"transaction {row['gid']!r} is prepared since {row['prepared_at']:%Y-%m-%d %H:%M}"
+        yield warning(
+            f"transaction {row['gid']!r} is prepared since {row['prepared_at']:%Y-%m-%d %H:%M}"
             " UTC: it holds its locks, and nothing newer can be vacuumed",
-            remedy=f"run 'COMMIT PREPARED' or 'ROLLBACK PREPARED' with {row['gid']!r}",
+            f"run 'COMMIT PREPARED' or 'ROLLBACK PREPARED' with {row['gid']!r}",
+            check="prepared",
         )
 
 
@@ -83,20 +75,18 @@ def _examine_extension(installed: str | None, available: str | None) -> Iterator
     if installed is None:
         remedy = "run 'memsense init'" if available else "install pgvector on the server"
         text = "pgvector is not installed"
-        yield Finding(check="pgvector", severity="error", text=text, remedy=remedy)
+        yield error(text, remedy, check="pgvector")
     elif _version(installed) < OLDEST_PGVECTOR:
-        yield Finding(
+        yield error(
+            f"pgvector {installed} is older than 0.8",
+            "install a newer one, then run 'ALTER EXTENSION vector UPDATE'",
             check="pgvector",
-            severity="error",
-            text=f"pgvector {installed} is older than 0.8",
-            remedy="install a newer one, then run 'ALTER EXTENSION vector UPDATE'",
         )
     elif available and _version(installed) < _version(available):
-        yield Finding(
+        yield warning(
+            f"pgvector {available} is on the server, the database still uses {installed}",
+            "run 'ALTER EXTENSION vector UPDATE'",
             check="pgvector",
-            severity="warning",
-            text=f"pgvector {available} is on the server, the database still uses {installed}",
-            remedy="run 'ALTER EXTENSION vector UPDATE'",
         )
 
 
@@ -105,26 +95,23 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def examine_pooler(connection: Connection, *, prepares: bool | None) -> Iterator[Finding]:
-    """Examine whether a pooler is in front of the server, and whether it allows prepared
-    statements.
-    """
+    """Examine whether a pooler is in front of the server, and allows prepared statements."""
     if not is_pooled(connection):
         return
     allowed = keeps_apart(connection)
     # Only if the setting insists: left unset, nothing is prepared through such a pooler.
     if prepares and not allowed:
-        yield Finding(
-            check="pooler",
-            severity="error",
-            text="a pooler is in front of the server and does not separate its clients' prepared"
+        yield error(
+            "a pooler is in front of the server and does not separate its clients' prepared"
             " statements: if it lends connections for one transaction, searches and writes fail",
-            remedy="unset MEMSENSE_PREPARED_STATEMENTS, or set it to false; or use PgBouncer 1.21"
+            "unset MEMSENSE_PREPARED_STATEMENTS, or set it to false; or use PgBouncer 1.21"
             " or newer with max_prepared_statements = 200",
+            check="pooler",
         )
         return
     planning = "prepared" if allowed and prepares is not False else "planned anew each time"
     text = f"a pooler is in front of the server; statements are {planning}"
-    yield Finding(check="pooler", severity="info", text=text)
+    yield info(text, check="pooler")
 
 
 def examine_security(connection: Connection, standing: Standing) -> Iterator[Finding]:
@@ -135,25 +122,23 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
             f"searches and writes run as {role or user.name}; a Citus cluster uses no row-level"
             " security: only memsense's own statements keep tenants apart"
         )
-        yield Finding(check="security", severity="info", text=text)
+        yield info(text, check="security")
         return
     if role is None and user.bypasses:
-        yield Finding(
-            check="security",
-            severity="warning",
-            text=f"searches and writes run as {user.name}, who bypasses row-level security: only"
+        yield warning(
+            f"searches and writes run as {user.name}, who bypasses row-level security: only"
             " memsense's own statements keep tenants apart",
-            remedy=REMEDY,
+            REMEDY,
+            check="security",
         )
     else:
         text = f"searches and writes run as {role or user.name}"
-        yield Finding(check="security", severity="info", text=text)
+        yield info(text, check="security")
     if tables := list_unguarded(connection, role):
-        yield Finding(
+        yield warning(
+            f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
+            "run 'memsense init --roles'; docs/guides/tenants.md, Without a superuser",
             check="security",
-            severity="warning",
-            text=f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
-            remedy="run 'memsense init --roles'; docs/guides/tenants.md, Without a superuser",
         )
     sealed = "tenants are sealed, but " if standing.is_sealed else ""
     for item in list_lasting(connection):
@@ -167,12 +152,11 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
             )
     if standing.lookups:
         text = "under policies, functions that run as memsense_index read the GIN indexes"
-        yield Finding(check="security", severity="info", text=text)
+        yield info(text, check="security")
     elif leaky := list_leaky(connection):
-        yield Finding(
-            check="security",
-            severity="warning",
-            text=f"under policies no index serves {', '.join(leaky)}: they are not leakproof",
-            remedy="run 'memsense init --roles', as a superuser or as a user with CREATEROLE, also"
+        yield warning(
+            f"under policies no index serves {', '.join(leaky)}: they are not leakproof",
+            "run 'memsense init --roles', as a superuser or as a user with CREATEROLE, also"
             " after restoring a dump",
+            check="security",
         )

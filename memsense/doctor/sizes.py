@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value
-from memsense.doctor.findings import FILE, Expected, Finding
+from memsense.doctor.findings import FILE, Expected, Finding, info, warning
 
 LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole, with or without the planner's statistics."""
@@ -39,10 +39,9 @@ def describe_huge_pages(used: int, status: str | None, needed: int | None) -> It
     """
     if used < LEAST_HUGE or status != "off" or needed is None:
         return
-    yield Finding(
-        severity="info",
-        text="the server has no huge pages; searches of a large memory are faster with them",
-        remedy=f"reserve them with 'sysctl vm.nr_hugepages={needed}' and restart the server",
+    yield info(
+        "the server has no huge pages; searches of a large memory are faster with them",
+        f"reserve them with 'sysctl vm.nr_hugepages={needed}' and restart the server",
     )
 
 
@@ -54,13 +53,9 @@ def examine_buffers(connection: Connection, _: Expected) -> Iterator[Finding]:
     text = f"the memory takes {in_units(used)}, shared_buffers is {in_units(buffers)}"
     # Beyond shared_buffers a search reads from the system's cache, or from the disk.
     if used > buffers:
-        yield Finding(
-            severity="warning",
-            text=text,
-            remedy="raise shared_buffers to at least the size of what is searched often",
-        )
+        yield warning(text, "raise shared_buffers to at least the size of what is searched often")
     else:
-        yield Finding(severity="info", text=text)
+        yield info(text)
 
 
 def examine_analysis(connection: Connection, _: Expected) -> Iterator[Finding]:
@@ -68,8 +63,7 @@ def examine_analysis(connection: Connection, _: Expected) -> Iterator[Finding]:
     values = {"least_bytes": LEAST_ANALYSED}
     for table in fetch_all(connection, "list_unanalysed", values, FILE, of=Named):
         fault = "was never analysed" if table["rows"] < 0 else "has changed much since its analysis"
-        yield Finding(
-            severity="warning",
-            text=f"memsense.{table['name']} {fault}: the planner has to guess",
-            remedy=f"run 'ANALYZE memsense.{table['name']}'",
+        yield warning(
+            f"memsense.{table['name']} {fault}: the planner has to guess",
+            f"run 'ANALYZE memsense.{table['name']}'",
         )

@@ -79,11 +79,9 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """Messages of a log that are stored already.
+    """Messages of a log that are stored already: the stored row of each new one, or None.
 
-    `rows` has the stored message of each new one, or None; `edited` the stored one that a new one
-    replaces, by position. `keys` are the content keys of the new messages in the spelling of the
-    stored log: with its names and its clock.
+    `edited` has those that a new one replaces, `keys` the content keys as the stored log spells.
     """
 
     rows: Sequence[LedgerRow | None]

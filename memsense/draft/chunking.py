@@ -85,10 +85,7 @@ def split_text(text: str, limit: int = LARGEST_PART, first_limit: int | None = N
 
 
 def _find_block_heads(text: str) -> list[tuple[int, int]]:
-    """Return where the first two lines of each code block and table begin and end.
-
-    They say what the other lines are: the language, the columns.
-    """
+    """Return where the first two lines (language, columns) of each code block and table lie."""
     heads: list[tuple[int, int]] = []
     lines = text.splitlines(keepends=True)
     is_code = is_table = False
@@ -104,10 +101,7 @@ def _find_block_heads(text: str) -> list[tuple[int, int]]:
 
 
 def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]:
-    """Return the (user, assistant) texts of each part of one exchange, in order.
-
-    Parts but the first leave room for the opening.
-    """
+    """Return the (user, assistant) texts of each part; later ones leave room for the opening."""
     if len(user_text) + len(assistant_text) <= LARGEST_PART:
         return [(user_text, assistant_text)]
     later = LARGEST_PART - LONGEST_OPENING
@@ -130,11 +124,7 @@ def is_long(part: ChunkDraft) -> bool:
 
 
 def find_opening(user_text: str) -> str:
-    """Return the beginning of the user's text, to repeat it in front of later parts.
-
-    At most LONGEST_OPENING characters, cut at the best border and ending in a line break; empty
-    for a blank text.
-    """
+    """Return the beginning of the user's text, to the best border, for later parts to repeat."""
     if not user_text.strip():
         return ""
     return f"{split_text(user_text.strip(), LONGEST_OPENING - 1)[0].rstrip()}\n"
@@ -206,11 +196,7 @@ def link_turn(before: Turn | None, after: Turn | None) -> Link:
 def build_session_chunks(
     session_id: str, turns: Iterable[Turn], last: ChunkDraft | None = None
 ) -> list[ChunkDraft]:
-    """Return session chunks of about LARGEST_SESSION_CHUNK characters over the turns.
-
-    The first one continues `last`, the session's last stored chunk, if there is one. A chunk's
-    language is the most frequent one of its turns.
-    """
+    """Return session chunks over the turns; the first one continues `last`, the last stored one."""
     languages: Counter[str | None] = Counter()
     if last is not None:
         languages[last.language] = last.last_ordinal - last.ordinal + 1

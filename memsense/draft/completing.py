@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from memsense.draft.chunking import dedup_window, format_ledger_key
 from memsense.draft.drafting import Annotations, Drafter, hash_content
-from memsense.draft.facets import FACETS
-from memsense.draft.facets.model import STATED
+from memsense.draft.facets.model import FACETS, STATED
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, pair_exchanges
 from memsense.types import (
@@ -20,10 +19,7 @@ from memsense.types import (
 
 
 def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:
-    """Return whether a conversation begins with an assistant's text that may answer a question.
-
-    `draft` is the draft of the conversation.
-    """
+    """Return whether a drafted conversation begins with an assistant's text that may answer."""
     if not draft.exchanges or draft.mode == "session":
         return False
     if any(chunk.user_text for chunk in draft.exchanges[0].chunks):
@@ -37,12 +33,7 @@ def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:
 def complete_exchange(
     drafter: Drafter, conversation: Conversation, draft: SessionDraft, parts: Sequence[Chunk]
 ) -> SessionDraft:
-    """Return the draft with its first exchange merged into the stored one that awaits an answer.
-
-    `parts` are the chunks of that one, in their order.
-
-    The result equals the draft of one call with both the question and the answer.
-    """
+    """Return the draft whose first exchange is merged into the stored one that awaits an answer."""
     stored = parts[0]
     # Several user messages of the first call were joined when they were stored. They come back as
     # one message, which has an id only if it was one from the beginning.

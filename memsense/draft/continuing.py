@@ -12,10 +12,7 @@ from memsense.types import Exchange, Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """Report that a log goes on in a stored session, or repeats it.
-
-    `matched` of the session's `messages` are in the log.
-    """
+    """Report that a log goes on in a stored session, or repeats `matched` of its `messages`."""
 
     source: str
     session_id: str
@@ -32,10 +29,9 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """The parts of one log, which are recognised together: a part may be a single "ok".
+    """The parts of one log, which are recognised together, with all messages in order.
 
-    `messages` are those of all parts, in order. `is_copy` is true if they have ids: what they
-    repeat is then a copy, and the log stays a session of its own.
+    `is_copy`: messages have ids, so that what they repeat is a copy, and the log stays apart.
     """
 
     parts: Sequence[Paired]

@@ -11,7 +11,7 @@ from pydantic import Field
 from memsense.draft.alignment import content_key
 from memsense.draft.chunking import dedup_window, exchange_hash
 from memsense.draft.expiry import check_expiry, read_lifetime
-from memsense.draft.facets import FACETS, FacetTagger
+from memsense.draft.facets.model import FACETS, FacetTagger
 from memsense.draft.facets.standing import StandingTagger
 from memsense.draft.parts import cut_exchange
 from memsense.embed import is_embeddable
@@ -110,10 +110,9 @@ _ANNOTATED_TEXTS = ("task_tag", "tags", "facets", "metadata")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
-    """A conversation as it may be stored, cut into exchanges, before drafts are made of them.
+    """A conversation cut into exchanges as it may be stored, before drafts are made of them.
 
-    `keys`, `content_keys`, `hashes` and `redacted` are by the `id()` of a message. `hashes` has
-    those of the ledger for messages that are stored already, maybe in another spelling.
+    All mappings are by the `id()` of a message; `hashes` has those of messages stored already.
     """
 
     conversation: Conversation
@@ -326,10 +325,7 @@ class Drafter:
 
 
 def _number_repeated_keys(conversation: Conversation) -> dict[int, str]:
-    """Return each message's ledger key, by its `id()`.
-
-    A key that a log uses several times gets a count: "m1", "m1#2", "m1#3".
-    """
+    """Return each message's ledger key, by its `id()`; repeated ones are "m1", "m1#2", "m1#3"."""
     counts: Counter[str] = Counter()
     keys: dict[int, str] = {}
     # Computed once for the conversation: searching the messages again for each exchange would

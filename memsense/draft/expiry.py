@@ -42,10 +42,7 @@ class TtlRules:
         return now + timedelta(seconds=min(lifetimes)) if lifetimes else None
 
     def apply(self, draft: SessionDraft, now: datetime) -> SessionDraft:
-        """Return the session, stored now, with an expiry on each exchange that is not to stay.
-
-        A caller's lifetime wins over the rules.
-        """
+        """Return the session with expiries, by the rules or the caller's lifetime, which wins."""
 
         def date(exchange: ExchangeDraft) -> ExchangeDraft:
             chunks = exchange.chunks

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
-from memsense.draft.facets import FACETS, FacetTagger
-from memsense.draft.facets.model import Facet, Side
+from memsense.draft.facets.model import FACETS, Facet, FacetTagger, Side
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import (
     LARGEST_BIGINT,
@@ -62,10 +61,7 @@ class Header(Input):
 
     @property
     def language_of_texts(self) -> str:
-        """Code of the language of all texts, or "auto".
-
-        Before version 3 it is a text-search configuration, English unless someone chose another.
-        """
+        """The language of all texts, or "auto"; a text-search configuration before version 3."""
         is_former = self.memsense_export < 3  # noqa: PLR2004 (a version)
         return AUTO if is_former and self.language == "english" else self.language
 
@@ -185,10 +181,7 @@ class ExportedChunk(Input):
         return f"{self.content_hash}@{self.dedup_window}"
 
     def as_forgotten(self) -> "ExportedChunk":
-        """Return the chunk without its texts: only its place and its keys.
-
-        The keys keep a forgotten exchange away when its log is ingested again.
-        """
+        """Return the chunk without its texts, with its place and the keys that keep it away."""
         names = {
             "chunk", "session_id", "granularity", "ordinal", "last_ordinal", "part", "part_count",
             "recorded_at", "occurred_at", "message_ids", "content_hash", "dedup_window", "ledger",
@@ -208,10 +201,7 @@ class ExportedChunk(Input):
         return ChunkDraft(**values)
 
     def read_vectors(self, dimension: int) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of its texts by route, (dimension,) float32.
-
-        Those that are no vectors of that length are left out, so that they are made again.
-        """
+        """Return the vectors of that dimension by route, (dimension,) float32."""
         decoded = {route: _decode_vector(text) for route, text in self.vectors.items()}
         return {
             route: vector
@@ -256,10 +246,7 @@ _NO_EXPORT = "this is no export of memsense; 'memsense export' writes one, logs 
 
 
 def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
-    """Yield the lines of an export, the header first; blank lines are skipped.
-
-    Raises IngestError, which names the line, if the text is no export or is truncated.
-    """
+    """Yield the lines of an export, the header first; raise IngestError, which names a bad line."""
     chunks, has_ended, number = 0, False, 0
     for number, text in enumerate(lines, start=1):
         if not text.strip():
@@ -309,10 +296,7 @@ def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
 def clean_chunk(
     chunk: Chunk | ExportedChunk, tagger: FacetTagger
 ) -> tuple[dict[str, Any], Counter[str]]:
-    """Return the fields of a chunk that may not be stored as they are, and counts by kind.
-
-    Facets that the tagger finds in the text are found again, in the text without secrets.
-    """
+    """Return the fields of a chunk that may not be stored as they are, and counts by kind."""
     # The repeated beginning of a later part is cleaned apart: its length counts.
     opening, counts = clean(chunk.user_text[: chunk.opening_length], secrets=True)
     names = ("assistant_text", "session_text", "task_tag", "tags", "metadata", *FACETS)

@@ -256,10 +256,7 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
 
 
 def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
-    """Count what `run_ingest` would do, without writing: `stored` counts new or changed exchanges.
-
-    Raises IngestError if nothing could be stored.
-    """
+    """Count what `run_ingest` would do, without writing; raise IngestError as it does."""
     for draft in _draft_sources(sources, job, report):
         if draft is None:
             continue
@@ -277,10 +274,7 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
 def _draft_sources(
     sources: Sequence[Source], job: IngestJob, report: IngestReport
 ) -> Iterator[SessionDraft | None]:
-    """Yield the draft of each conversation; failures go into the report.
-
-    None asks for everything before it to be stored first.
-    """
+    """Yield each conversation's draft; None where all before it is to be stored first."""
     bytes_done = 0
     unstored: set[bytes] = set()
     for source in sources:
@@ -361,10 +355,7 @@ def _describe_place(source: str | None, session_id: str) -> str:
 
 
 def _make_batches(drafts: Iterable[SessionDraft | None]) -> Iterator[list[SessionDraft]]:
-    """Yield lists of drafts with about BATCH_CHUNKS chunks together; an empty one for None.
-
-    A long session is cut into drafts that follow each other, each a transaction of its own.
-    """
+    """Yield lists of about BATCH_CHUNKS chunks, long sessions cut; an empty one for None."""
     batch: list[SessionDraft] = []
     size = 0
     for draft in drafts:
@@ -422,10 +413,7 @@ def _write_batch(
 
 
 def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object]) -> Source:
-    """Return the same source, with a file that reports how far it has been read.
-
-    `before` is the number of bytes that the run has read of other sources.
-    """
+    """Return the source with a file that reports the bytes read, `before` included."""
     # A source of several files, such as a Slack export, has no file of its own to count.
     if source.members:
         return source

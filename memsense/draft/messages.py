@@ -50,10 +50,7 @@ _MISSING: Final = object()
 
 
 def read_form(value: object) -> dict[str, object]:
-    """Return a message of any library as a mapping of role, content, id, at and name.
-
-    Raises ValueError if the value has no role, no content, or unknown keys.
-    """
+    """Return any library's message as role, content, id, at and name; raise ValueError."""
     item = _as_mapping(value)
     if "role" not in item and item.get("type") in _WORDLESS:
         return {"role": "tool", "content": ""}

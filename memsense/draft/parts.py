@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memsense.draft import facets
 from memsense.draft.chunking import exchange_hash, find_opening, split_exchange
 from memsense.draft.facets.model import FACETS, Facets, FacetSpan, FacetTagger
 from memsense.types import Chunk, ChunkDraft, JsonValue
@@ -72,12 +71,7 @@ class StoredTexts:
     def __init__(
         self, parts: Sequence[Chunk], replaced: Mapping[int, tuple[str, str, Facets]] | None = None
     ) -> None:
-        """Join the parts of an exchange, in order.
-
-        Args:
-            parts: The parts.
-            replaced: New texts of some parts and the facets found in them, by chunk id.
-        """
+        """Join the parts of an exchange, with new texts and facets of some by chunk id."""
         self.user_text = self.assistant_text = ""
         self.chosen: dict[str, Any] = {}
         self.spans: list[FacetSpan] = []
@@ -96,17 +90,12 @@ class StoredTexts:
             self.assistant_text += texts[1]
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets that stand whole in the next part of the exchange.
-
-        Args:
-            user_text: The user's side of the part.
-            assistant_text: The assistant's side of the part.
-        """
+        """Return the facets that stand whole in the next part of the exchange."""
         starts = {"user": self._user_end, "assistant": self._assistant_end}
         self._user_end += len(user_text)
         self._assistant_end += len(assistant_text)
         ends = {"user": self._user_end, "assistant": self._assistant_end}
-        return facets.join_spans(
+        return _join_spans(
             [
                 _move(span, -starts[span.side])
                 for span in self.spans
@@ -117,6 +106,13 @@ class StoredTexts:
 
 def _move(span: FacetSpan, by: int) -> FacetSpan:
     return replace(span, start=span.start + by, end=span.end + by)
+
+
+def _join_spans(spans: Sequence[FacetSpan]) -> Facets:
+    # Imported here: the rules take 30 ms to load, and this is of few writes.
+    from memsense.draft.facets.tagger import join_spans
+
+    return join_spans(spans)
 
 
 def _read_facets(part: Chunk) -> Facets:
@@ -130,4 +126,4 @@ def _read_facets(part: Chunk) -> Facets:
             values["end"] -= part.opening_length
         text = texts[values["side"]][values["start"] : values["end"]]
         spans.append(FacetSpan(text=text, **values))
-    return facets.join_spans(spans)
+    return _join_spans(spans)

@@ -31,10 +31,7 @@ COUNTER_SIGNS: Final = (
 
 
 class Evidence(NamedTuple):
-    """Evidence that the later of two statements replaces the earlier one, or the weight of each.
-
-    docs/how/retrieval.md, "current", says what each piece is. That of `bias` is always 1.
-    """
+    """Evidence that a statement replaces another (docs/how/retrieval.md), or its weights."""
 
     bias: float = 0.0
     cosine: float = 0.0
@@ -185,10 +182,7 @@ def compare(
 
 
 def _find_ended(newer: Statement, value: AbstractSet[str]) -> str:
-    """Return the phrase that ends a value and the value, empty if none does.
-
-    "from" ends only what follows it at once; every other phrase also ends what is before it.
-    """
+    """Return the phrase that ends a value and the value, in front of it or behind it; or ""."""
     for place, phrase in newer.ends:
         last = place + len(phrase.split())
         first, end = (last, last + 2) if phrase in _BEFORE_ALONE else (place - NEAR, last + NEAR)
@@ -212,15 +206,10 @@ def rate(evidence: Evidence, weights: Evidence = WEIGHTS) -> float:
 
 
 def compare_messages(older_text: str, newer_text: str, *, cosine: float) -> Comparison:
-    """Compare two messages of a user without a question.
+    """Compare two messages of a user, the older one first, without a question.
 
     Of a long message only the sentence that shares most words with the other message counts, with
     its neighbours.
-
-    Args:
-        older_text: The user's side of the earlier exchange.
-        newer_text: The user's side of the later one.
-        cosine: Cosine of the vectors of both.
     """
     older = read_statement(_nearest(older_text, read_statement(newer_text)))
     newer = read_statement(_nearest(newer_text, read_statement(older_text)))

@@ -187,10 +187,7 @@ class BatchVectors:
             self.deferred = self._backoff.find_reason()
 
     def join(self, batches: "Iterable[BatchVectors]") -> "BatchVectors":
-        """Return the vectors of this batch and of others of the same namespace as one batch.
-
-        None of them may leave vectors to a job.
-        """
+        """Return vectors of this batch and of others of its namespace, all made, as one batch."""
         batches = [self, *batches]
         joined = BatchVectors(
             self._embedder, tokens=self._wants_tokens, find=self._find, models=self.models
@@ -221,19 +218,13 @@ class BatchVectors:
         return self._wants_tokens and self._reader is not None
 
     def add_vectors(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Add vectors that this model made earlier, by text, so that they are not made again.
-
-        Of an exchange that is read for its tokens, they are made with these nevertheless.
-        """
+        """Add vectors by text that this model made earlier, so that they are not made again."""
         self._vectors.update(vectors)
 
     def iter_models(
         self, models: Sequence[EmbeddingModel]
     ) -> "Iterator[tuple[EmbeddingModel, BatchVectors | None]]":
-        """Yield each model with its vectors; None if this process can't open its embedder.
-
-        Raises ModelMismatchError if that is so for the first model, the one that searches use.
-        """
+        """Yield each model with its vectors, None without an embedder; raise ModelMismatchError."""
         self.models = models
         for number, model in enumerate(models):
             if is_embedder_of(self._embedder, model):
@@ -259,10 +250,7 @@ class BatchVectors:
             yield model, vectors
 
     def prepare(self, chunks: Iterable[ChunkTexts]) -> None:
-        """Embed what is not embedded yet, with every model of the namespace.
-
-        Raises EmbeddingError if a text can't be embedded and the failure is not left to a job.
-        """
+        """Embed what lacks vectors with every model; raise EmbeddingError unless left to a job."""
         chunks = list(chunks)
         if not self.models:
             self.embed_missing(chunks)
@@ -340,10 +328,7 @@ class BatchVectors:
         ]
 
     def is_unknown(self, chunk: ChunkTexts) -> bool:
-        """Return whether the model knows less than half of a chunk's text, and of either side.
-
-        While vectors are left to a job, nothing counts as unknown: the job decides.
-        """
+        """Return whether the model knows less than half of a chunk's text and of its sides."""
         if self.deferred is not None:
             return False
         # An exchange has the vectors of both sides if one of them is known: who asks in the
@@ -359,20 +344,13 @@ class BatchVectors:
         return is_known
 
     def require(self, models: Sequence[EmbeddingModel], chunks: Sequence[ChunkTexts]) -> None:
-        """Raise UnembeddedError if a text lacks vectors that this process can make.
-
-        Called once for all texts and before the first write: the transaction is rolled back, the
-        texts are embedded outside of it, and it begins again.
-        """
+        """Raise UnembeddedError if a text lacks vectors that this process can make."""
         for _, vectors in self.iter_models(models):
             if vectors is not None:
                 vectors(chunks)
 
     def tokens(self, chunks: Sequence[ChunkTexts]) -> list[Tokens | None]:
-        """Return each exchange's tokens; None for those left to a job or unknown to the model.
-
-        Raises UnembeddedError as calling it does.
-        """
+        """Return each exchange's tokens, None for one without; raise UnembeddedError."""
         self._require(chunks)
         readings = [chunk.passage and self._readings.get(chunk.passage) for chunk in chunks]
         return [reading.tokens if reading else None for reading in readings]
@@ -418,10 +396,7 @@ class BatchVectors:
                 missing.vectors.embed_missing(missing.chunks)
 
     def retry_or_defer(self, write: Callable[[], T]) -> T:
-        """Run a transaction as `retry_until_embedded` does, but never fail for lack of vectors.
-
-        If the embedder fails, a job makes the vectors, also with `when="strict"`.
-        """
+        """Run a transaction as `retry_until_embedded`; what can't be embedded is left to a job."""
         try:
             return self.retry_until_embedded(write)
         except EmbeddingError as error:

@@ -147,10 +147,7 @@ _WRAP_ERRORS = _WrapErrors()
 
 
 def wrap_embedder_errors() -> AbstractContextManager[None]:
-    """Raise EmbeddingError for any exception of an embedder; memsense's own errors pass through.
-
-    Its type doesn't matter: an embedder of a user's own may raise the errors of any HTTP library.
-    """
+    """Raise EmbeddingError for an exception of any library; memsense's own errors pass through."""
     return _WRAP_ERRORS
 
 
@@ -236,15 +233,6 @@ class CheckedEmbedder:
         return check_vectors([vector], 1, self.dimension)[0]
 
 
-class CacheInfo(Protocol):
-    """The part of functools' cache information that is used."""
-
-    @property
-    def hits(self) -> int: ...  # noqa: D102
-    @property
-    def misses(self) -> int: ...  # noqa: D102
-
-
 def known_dimension(embedder: Embedder) -> int | None:
     """Return the embedding dimension; None if the embedder would have to ask a server for it."""
     # The class is looked at: an attribute of the object might ask the server.
@@ -254,10 +242,7 @@ def known_dimension(embedder: Embedder) -> int | None:
 
 
 def is_embedder_of(embedder: Embedder, model: EmbeddingModel) -> bool:
-    """Return whether the embedder makes vectors of the model, as far as is known without a server.
-
-    An embedder whose dimension is unknown counts as one of the model if the names are equal.
-    """
+    """Return whether the embedder makes the model's vectors; an unknown dimension fits any."""
     if embedder.model != model.name:
         return False
     return known_dimension(embedder) in (None, model.dimension)
@@ -308,12 +293,12 @@ class CachedQueries:
     @property
     def hits(self) -> int:
         """Number of questions that the cache answered."""
-        return self._info().hits
+        return self._cached.cache_info().hits
 
     @property
     def misses(self) -> int:
         """Number of questions that had to be embedded."""
-        return self._info().misses
+        return self._cached.cache_info().misses
 
     def split_windows(self, text: str) -> Sequence[Window]:
         """Return the windows in which the embedder inside reads a text."""
@@ -329,20 +314,18 @@ class CachedQueries:
 
     def embed_query(self, text: str) -> Vectors:
         """Return the question's unit vector, (dimension,) float32, read-only."""
-        return self._cached(text)
+        return self._cached(text)[0]
 
     def forget(self) -> None:
         """Empty the cache."""
         self._cached.cache_clear()
 
-    def _info(self) -> CacheInfo:
-        return self._cached.cache_info()
-
-    def _embed_read_only(self, text: str) -> Vectors:
+    def _embed_read_only(self, text: str) -> tuple[Vectors, Any]:
+        """Return a question's vector and its tokens, if the embedder has any."""
         vector = self._embedder.embed_query(text)
         # One caller's change would otherwise change the question for all others.
         vector.setflags(write=False)
-        return vector
+        return vector, None
 
 
 def is_embeddable(text: str) -> bool:
@@ -367,11 +350,7 @@ def check_texts(texts: Sequence[str]) -> None:
 
 
 def check_vectors(vectors: object, n: int, dimension: int) -> Vectors:
-    """Return an embedder's vectors, an array or lists, as (n, dimension) float32 of unit length.
-
-    A vector of another length is divided by it. Raises EmbeddingError for another shape, for NaN
-    and infinite components, and for a vector of length zero.
-    """
+    """Return vectors as (n, dimension) float32 of unit length; raise EmbeddingError."""
     # float32 stays as it is; all else goes through float64, so that large integers and lists lose
     # nothing before they are divided by their length.
     is_float32 = getattr(vectors, "dtype", None) == np.float32

@@ -77,18 +77,7 @@ class MultilingualEmbedder:
         self._lock = Lock()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return the texts' unit vectors.
-
-        Args:
-            texts: Texts, none of them blank.
-
-        Returns:
-            (n, 512) float32, in the order of the texts.
-
-        Raises:
-            InvalidInputError: If a text is blank.
-            EmbeddingError: If a file of the model is missing or is not the known one.
-        """
+        """Return the texts' unit vectors, (n, 512) float32; raise as `Embedder.embed` does."""
         check_texts(texts)
         loaded = self._load()
         with loaded.one_thread:
@@ -96,25 +85,11 @@ class MultilingualEmbedder:
         return check_vectors(vectors, len(texts), DIMENSION)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the unit vector of one question, (512,) float32.
-
-        Args:
-            text: The question, not blank.
-
-        Raises:
-            InvalidInputError: If the question is blank.
-            EmbeddingError: If a file of the model is missing or is not the known one.
-        """
+        """Return the unit vector of one question, (512,) float32; raise as `embed` does."""
         return self.embed([text])[0]
 
     def split_windows(self, text: str) -> list[Window]:
-        """Return the text in windows of 1,000 characters; each begins with 100 of the one before.
-
-        A window ends between two words, if its second half has a space.
-
-        Args:
-            text: A question, not blank.
-        """
+        """Return windows of 1,000 characters, which overlap by 100 and end between words."""
         windows: list[Window] = []
         start = 0
         while len(text) - start > LARGEST_READ:
@@ -126,11 +101,7 @@ class MultilingualEmbedder:
         return [*windows, Window(text[start:])]
 
     def share_known(self, text: str) -> float:
-        """Return the share of a text's letters, 0 to 1, that belong to scripts of its languages.
-
-        Args:
-            text: A text, not blank.
-        """
+        """Return the share of a text's letters, 0 to 1, that belong to scripts of its languages."""
         if text.isascii():
             return 1.0
         letters = sum(map(str.isalpha, text))

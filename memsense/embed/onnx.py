@@ -404,20 +404,15 @@ def _widths() -> Mapping[int, str]:
 
 
 def unify_widths(text: str) -> str:
-    """Return the text, as long as it was, with the usual form of letters of other widths.
+    """Return the text, as long as it was, with the vocabulary's form of letters of other widths.
 
-        unify_widths("\\uff2b\\uff18")  # "K8"
-
-    The vocabulary has only the usual forms. Any other text is returned as it is.
+    unify_widths("\uff2b\uff18")  # "K8"
     """
     return text.translate(_widths()) if _HAS_WIDTHS.search(text) else text
 
 
 def open_tokenizer() -> Any:
-    """Return a new BertWordPieceTokenizer of the vocabulary that BERT's uncased models share.
-
-    It reads a ligature as its letters.
-    """
+    """Return a new tokenizer of the vocabulary that BERT's uncased models share."""
     tokenizers = import_untyped("tokenizers")
     tokenizer = tokenizers.BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     steps = tokenizers.normalizers

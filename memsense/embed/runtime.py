@@ -47,10 +47,7 @@ def check_file(
     package: str,
     failure: type[MemSenseError] = EmbeddingError,
 ) -> Path:
-    """Return the path if the file's SHA-256 is the known one; hashing 23 MB takes about 20 ms.
-
-    Raises `failure`, which names the package to reinstall.
-    """
+    """Return the path if the file's SHA-256 is the known one; else raise `failure`."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

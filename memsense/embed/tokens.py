@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from memsense.embed.base import (
     CachedQueries,
-    CacheInfo,
     CheckedEmbedder,
     Embedder,
     Vectors,
@@ -137,11 +136,7 @@ class QuestionTokens:
     weights: NDArray[np.float64]
 
     def heaviest(self, count: int) -> "QuestionTokens":
-        """Return the tokens that weigh most, in the order of the question.
-
-        Args:
-            count: Maximum number of tokens, at least 1.
-        """
+        """Return the `count` tokens that weigh most, in the order of the question."""
         if len(self.words) <= count:
             return self
         places = np.sort(np.argsort(-self.weights, kind="stable")[:count])
@@ -161,12 +156,7 @@ class QuestionTokens:
 
 
 def join_tokens(parts: Sequence[QuestionTokens], repeated: Sequence[int]) -> QuestionTokens:
-    """Return the tokens of a question that was read in parts.
-
-    Args:
-        parts: The tokens of each part, in their order.
-        repeated: Number of first tokens of each part that the part before has, too.
-    """
+    """Return the tokens of a question that was read in parts, without those repeated."""
     if len(parts) == 1:
         return parts[0]
     pairs = list(zip(parts, repeated, strict=True))
@@ -275,7 +265,6 @@ class CachedTokenQueries(CachedQueries):
     def __init__(self, embedder: TokenEmbedder, size: int = 1024) -> None:
         super().__init__(embedder, size)
         self._token_embedder = embedder
-        self._cached_tokens = lru_cache(maxsize=size)(self._embed_question_read_only)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -286,24 +275,11 @@ class CachedTokenQueries(CachedQueries):
         """Return the vectors of each passage, of its parts and of its tokens, without the cache."""
         return self._token_embedder.read(passages)
 
-    def embed_query(self, text: str) -> Vectors:
-        """Return the question's unit vector, (dimension,) float32, read-only."""
-        # From the cache of tokens, so that a question is embedded once for both calls.
-        return self.embed_question(text)[0]
-
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """Return the question's unit vector and tokens, read-only."""
-        return self._cached_tokens(text)
+        return self._cached(text)
 
-    def forget(self) -> None:
-        """Empty the cache."""
-        super().forget()
-        self._cached_tokens.cache_clear()
-
-    def _info(self) -> CacheInfo:
-        return self._cached_tokens.cache_info()
-
-    def _embed_question_read_only(self, text: str) -> tuple[Vectors, QuestionTokens]:
+    def _embed_read_only(self, text: str) -> tuple[Vectors, QuestionTokens]:
         vector, tokens = self._token_embedder.embed_question(text)
         for array in (vector, tokens.vectors, tokens.weights):
             array.setflags(write=False)

@@ -109,13 +109,8 @@ Writer = Callable[[PromptRequest, int], str]
 def trimmed_lines(request: PromptRequest, max_tokens: int, *, answer: int = 150) -> str:
     """Return one line for each hit, best first: the baseline of every other writer.
 
-    A line holds the date, 500 characters of the user's text, and fewer of the answer. Lines that
+    A line holds the date, 500 characters of the user's text, and `answer` of the answer. Lines that
     don't fit are left out.
-
-    Args:
-        request: The question with its hits.
-        max_tokens: Maximum length of all lines together.
-        answer: Characters of the answer.
     """
     lines = ""
     for hit in request.result:
@@ -141,32 +136,17 @@ def _trim(hit: Hit, answer: int) -> str:
 
 
 def longer_lines(request: PromptRequest, max_tokens: int) -> str:
-    """Return trimmed lines with 500 characters of either side, as suits a chat between people.
-
-    Args:
-        request: The question with its hits.
-        max_tokens: Maximum length of all lines together.
-    """
+    """Return trimmed lines with 500 characters of either side, as suits a chat between people."""
     return trimmed_lines(request, max_tokens, answer=LONG_TEXT)
 
 
 def write_result(request: PromptRequest, max_tokens: int) -> str:
-    """Return what `SearchResult.to_prompt` makes of the hits.
-
-    Args:
-        request: The question with its hits.
-        max_tokens: Maximum length of the prompt.
-    """
+    """Return what `SearchResult.to_prompt` makes of the hits."""
     return request.result.to_prompt(max_tokens=max_tokens, tokenizer=request.count)
 
 
 def write_context(request: PromptRequest, max_tokens: int) -> str:
-    """Return what `Memory.context` makes of the question: with its own search, card and silence.
-
-    Args:
-        request: The question.
-        max_tokens: Maximum length of the prompt.
-    """
+    """Return what `Memory.context` makes of the question: with its own search, card and silence."""
     return request.memory.context(
         request.question,
         user_id=request.user_id,
@@ -284,12 +264,7 @@ def measure_prompts(
 
 
 def share_of_gold(texts: Mapping[str, GoldText], messages: Collection[str]) -> Shares:
-    """Return the shares of gold turns that are among the messages.
-
-    Args:
-        texts: The gold turns by id, at least one.
-        messages: Ids of messages.
-    """
+    """Return the shares of the gold turns, at least one, whose ids are among the messages."""
     by_user = [key in messages for key, gold in texts.items() if gold.by_user]
     return Shares(
         user_turns=statistics.fmean(by_user) if by_user else None,

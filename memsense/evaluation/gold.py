@@ -57,10 +57,7 @@ class GoldSet:
         return tuple(sorted(names - {"", "all"}))
 
     def only(self, split: str | None) -> "GoldSet":
-        """Return the questions of one split, or all for None.
-
-        Raises EvaluationError, which lists the splits, if there is no such split.
-        """
+        """Return the questions of one split, or all for None; raise EvaluationError."""
         if split is None:
             return self
         if split not in self.splits:

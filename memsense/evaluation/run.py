@@ -87,10 +87,7 @@ def evaluate(
 
 
 def check_stored(memory: Memory, gold: GoldSet) -> None:
-    """Raise EvaluationError if a user of the gold set has no memory.
-
-    An empty memory would be measured as one that finds nothing.
-    """
+    """Raise EvaluationError if a user of the gold set has no memory, which would find nothing."""
     users = {scope.user_id for scope in memory.stats()}
     missing = sorted({question.user_id for question in gold.questions} - users)
     if missing:

@@ -108,13 +108,7 @@ def intervals(
 def intervals_by_split(
     results: Sequence[QuestionResult], *, by_conversation: bool = False, seed: int = 0
 ) -> dict[str, dict[str, Interval]]:
-    """Return the `intervals` of all questions and of each split.
-
-    Args:
-        results: Results of one run.
-        by_conversation: Whether whole conversations are resampled; else single questions.
-        seed: Seed of the resampling.
-    """
+    """Return the `intervals` of all questions and of each split."""
     return {
         split: intervals(members, by_conversation=by_conversation, seed=seed)
         for split, members in _group_by_split(results).items()
@@ -189,17 +183,7 @@ def differences_by_split(
     by_conversation: bool = False,
     seed: int = 0,
 ) -> dict[str, list[Difference]]:
-    """Return the `compare` of all questions and of each split.
-
-    Args:
-        a: Results of the first run.
-        b: Results of the second run, in any order.
-        by_conversation: Whether whole conversations are resampled and flipped; else questions.
-        seed: Seed of the resampling and of the flips.
-
-    Raises:
-        EvaluationError: If the runs answered other questions, or have other metrics.
-    """
+    """Return the `compare` of all questions and of each split; raise as it does."""
     splits = _group_by_split(b)
     return {
         split: compare(members, splits.get(split, ()), by_conversation=by_conversation, seed=seed)

@@ -141,16 +141,16 @@ class TraceRecorder:
         while (item := self._waiting.get()) is not None:
             try:
                 submitted_at, recording = item
-                while not self._is_due(submitted_at) and not self._is_quiet(time.monotonic()):
+                while not self._is_due(submitted_at):
+                    with self._lock:
+                        is_quiet = time.monotonic() - self._last_search >= QUIET
+                        if is_quiet and not self._running:
+                            break
                     self._hurry.wait(PAUSE)
                 self._write(recording)
             finally:
                 self._waiting.task_done()
         self._waiting.task_done()
-
-    def _is_quiet(self, now: float) -> bool:
-        with self._lock:
-            return not self._running and now - self._last_search >= QUIET
 
     def _is_due(self, submitted_at: float) -> bool:
         waiting = self._waiting.qsize()

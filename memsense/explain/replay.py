@@ -212,11 +212,7 @@ def replay_trace(
     filters: Filters = NO_FILTERS,
     as_of: datetime | None = None,
 ) -> Replay:
-    """Run the trace's search again and compare the lists.
-
-    It runs with its own constants, or those of `profile`, with `overrides` on top, over memory as
-    it is, or as it stood at `as_of`.
-    """
+    """Run the trace's search again, with its own constants or others, and compare the lists."""
     recorded = read_profile(trace.profile)
     chosen = profile or recorded
     if overrides:

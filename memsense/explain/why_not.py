@@ -1,7 +1,7 @@
 """Verdicts on chunks that a search did not return: the first step that lost each, with numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -71,12 +71,7 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values, ready for JSON."""
-        return {
-            "chunk_id": self.chunk_id,
-            "step": self.step,
-            "text": self.text,
-            "numbers": dict(self.numbers),
-        }
+        return asdict(self)
 
 
 def explain_absence(

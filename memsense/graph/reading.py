@@ -10,7 +10,8 @@ from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import fetch_all, fetch_values
 from memsense.db.session import uses_lookups
-from memsense.graph.extraction import EntityKind, entity_key
+from memsense.graph.extraction.model import EntityKind
+from memsense.graph.extraction.naming import entity_key
 from memsense.graph.upkeep import FILE
 from memsense.store.scopes import Namespace
 

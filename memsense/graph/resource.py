@@ -9,7 +9,8 @@ from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import NotFoundError
-from memsense.graph.extraction import EntityExtractor, EntityKind, entity_key
+from memsense.graph.extraction.model import EntityExtractor, EntityKind
+from memsense.graph.extraction.naming import entity_key
 from memsense.graph.reading import (
     Entity,
     EntityMention,

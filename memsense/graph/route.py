@@ -50,7 +50,7 @@ class GraphRoute:
     def ask(self, question: QuestionText) -> Mapping[str, Any] | None:
         """Return the parameters of its steps; None if no word of the question may be a name."""
         # Imported here: the word lists of the extraction load only where the route has weight.
-        from memsense.graph.extraction import question_keys
+        from memsense.graph.extraction.naming import question_keys
 
         keys = question_keys(question.text)
         if not keys:

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, execute_together, fetch_all, fetch_values, find_value
-from memsense.graph.extraction import EntityExtractor, Mention, find_mentions
+from memsense.graph.extraction.model import EntityExtractor, Mention, find_mentions
 from memsense.store.scopes import Scope
 from memsense.types import ChunkDraft, SessionDraft
 
@@ -21,10 +21,7 @@ _ADD_MENTIONS = ("count_entities", "insert_mentions", "count_edges")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityUpkeep:
-    """Follower of the writes of one transaction; it updates entities as chunks come and go.
-
-    `mentions` are those of the drafts to write, by content hash.
-    """
+    """Follower of a transaction's writes; `mentions` are those of the drafts, by content hash."""
 
     mentions: Mapping[str, Sequence[Mention]] = field(default_factory=dict[str, Sequence[Mention]])
 
@@ -108,10 +105,7 @@ def relink_entities(
 
 
 def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtractor) -> int:
-    """Find the entities of every turn chunk of a locked scope again; return the number of chunks.
-
-    The extractor gets all speakers of the scope.
-    """
+    """Find the entities of a locked scope's exchanges again; return the number of chunks."""
     for name in _CLEAR:
         execute(connection, name, scope.key, FILE)
     speakers = find_value(connection, "fetch_speakers", scope.key, FILE)

@@ -289,10 +289,7 @@ class Explanation(_MadeLater):
 
 
 def explain_later(make: Callable[[], Explanation]) -> Explanation:
-    """Return the explanation that a function returns, which is called when it is looked at.
-
-    Most hits are shown without their explanation, which takes a search longer than choosing them.
-    """
+    """Return an explanation that `make` computes when it is looked at, which most never are."""
     explanation = object.__new__(Explanation)
     object.__setattr__(explanation, "_make", make)
     return explanation
@@ -441,11 +438,7 @@ def round_to_total(
 
 
 def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> "TextTable":
-    """Return a table of routes, terms and total, with the step that chose the hit as its caption.
-
-    `hits` maps the chunk that stands for each hit to the hit's rank. A console too narrow for six
-    columns shows two: the part with its computation, and its contribution.
-    """
+    """Return a table of routes, terms and total; `hits` maps chunks to the ranks of hits."""
     # rich, which draws tables, is no part of a search: it is imported for what is printed alone.
     from memsense.text.tables import TextTable
 
@@ -480,10 +473,7 @@ def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> "Text
 
 
 def match_line(matches: Sequence[WordMatch]) -> str:
-    """Return the word matches on one line, those that contributed most first.
-
-    Punctuation and function words are left out: that "the" met "the" is no evidence.
-    """
+    """Return the word matches on one line, without function words, the largest first."""
     telling = [item for item in matches if _is_telling(item.asked) and _is_telling(item.met)]
     ordered = sorted(telling, key=lambda match: -match.share * match.similarity)
     pairs = [f"{item.asked} → {item.met} {item.similarity:.2f}" for item in ordered[:MOST_MATCHES]]

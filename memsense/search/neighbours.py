@@ -50,13 +50,7 @@ def plan_anchor(prepared: PreparedSearch) -> SearchPlan | None:
 
 
 def add_neighbours(pool: Pool, prepared: PreparedSearch, matches: Search) -> PreparedSearch:
-    """Return the search with the neighbours of its anchors as candidates.
-
-    Args:
-        pool: Connections to read from.
-        prepared: The search for the question.
-        matches: The search for its anchor.
-    """
+    """Return the search with the neighbours of the anchors that `matches` found as candidates."""
     question, order = prepared.question, prepared.question.order
     neighbours: list[Neighbour] = []
     intervals = list(question.intervals)
@@ -105,10 +99,7 @@ def add_neighbours(pool: Pool, prepared: PreparedSearch, matches: Search) -> Pre
 
 
 def _choose_anchors(matches: Search) -> list[Candidate]:
-    """Return the best memory, and the second one too if it fits about as well on another day.
-
-    A memory that has few of the anchor's words, and another meaning, is none.
-    """
+    """Return the best memory, and the second one too if it fits about as well on another day."""
     anchors: list[Candidate] = []
     terms, entries = matches.ranking.terms, matches.ranking.entries[:2]
     for row, score in [(entry.row, entry.score) for entry in entries]:

@@ -14,7 +14,8 @@ from typing import Final, Literal, NamedTuple
 
 from memsense.search.excerpt import ELLIPSIS, Excerpt, fit_text
 from memsense.search.explanation import Explanation
-from memsense.search.question import Question, date_proximity
+from memsense.search.question import Question
+from memsense.search.question.proximity import date_proximity
 from memsense.search.silence import is_small_talk
 from memsense.text.prompts import cut_prompt
 from memsense.types import Chunk

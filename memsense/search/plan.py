@@ -155,11 +155,7 @@ def find_asked_language(plan: SearchPlan, scope_state: KnownScope | None) -> str
 
 
 def choose_models(plan: SearchPlan, scope_state: KnownScope | None) -> ChosenModels:
-    """Return the models for a question, by its language and those of the memory's texts.
-
-    The first model compares a question with texts that are in its languages both, the second one
-    all else.
-    """
+    """Return the models for a question: the first for texts and questions of its languages."""
     first, second = plan.model, plan.second
     if first is None or second is None or plan.unembedded:
         return ChosenModels(first)
@@ -276,10 +272,7 @@ def prepare_search(
 
 
 def analyse(plan: SearchPlan, scope_state: KnownScope | None, text: str = "") -> Question:
-    """Return the analysed question; speakers' names are removed only if the profile requires it.
-
-    `text` is what a long question asks, if that is all that is searched for.
-    """
+    """Return the analysed question, without speakers' names if the profile requires it."""
     # In a memory about two people their names distinguish nothing: without them in the question,
     # T@10 of vectors alone rose from 53 to 69 on LoCoMo, that of all routes by 0.9 to 2 points.
     speakers = scope_state.speakers if scope_state and plan.profile.names_removed else ()

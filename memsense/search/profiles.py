@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BeforeValidator, InstanceOf
 
@@ -32,6 +32,9 @@ VECTOR_ROUTES: tuple[Route, ...] = tuple(
 )
 
 LARGEST_WEIGHT = 5.0
+# Kinds of constants: a type, with the smallest and the largest value.
+Weight = Annotated[float, (0, LARGEST_WEIGHT)]
+Share = Annotated[float, (0, 1)]
 
 TOKEN_WEIGHTS = (
     "tokens_weight",
@@ -68,18 +71,15 @@ class Profile:
 
     Args:
         name: Name of the profile.
-        granularity: What a search returns that names no granularity: exchanges ("turn") or
-            sessions, if any are stored.
+        granularity: What a search returns that names none: exchanges ("turn") or stored sessions.
         weights: Weights of the routes, 0 to 5; a route of weight 0 is not run.
         rrf_k: Constant of reciprocal rank fusion: a route adds weight / (rrf_k + rank).
-        list_depth: Number of hits up to which every top_k gives the beginning of one list: less
-            is searched as deep as for so many.
+        list_depth: Number of hits up to which every top_k gives the beginning of one list.
         candidate_factor: Chunks that fusion keeps for each hit of top_k, or of list_depth.
         least_candidates: Minimum number of chunks that fusion keeps.
         route_factor: Chunks that a route keeps for each one that fusion keeps.
         least_route_limit: Minimum number of chunks that a route keeps.
-        session_depth: Factor of the numbers of chunks, and of `tokens_depth`, where sessions are
-            returned: their scores rest on their best exchanges.
+        session_depth: Factor of the numbers of chunks, and of `tokens_depth`, for sessions.
         lexical_mode: "bm25f" scores any matching word, "ts_rank" needs all words.
         k1: Saturation of BM25F.
         b: Length normalisation of BM25F, 0 to 1.
@@ -87,11 +87,10 @@ class Profile:
         weight_assistant: Weight of the assistant's text.
         weight_context: Weight of the ends of the exchanges before and after.
         weight_tag: Weight of the tags.
-        postings_budget: Maximum number of postings of the words that find chunks; other words only
-            add to scores.
+        postings_budget: Maximum number of postings of the words that find chunks; others only
+            score.
         memory_alpha: Weight of the chunk's memory score.
-        ranks: "apart" counts a route's ranks over exchanges and over session chunks separately,
-            "together" over one list of both.
+        ranks: "apart" counts ranks over exchanges and over session chunks, "together" over both.
         session_chunks: "found" ranks the session chunks that a route found, "all" also the first
             chunk of each session whose exchanges alone were found, with an rrf_score of 0.
         session_scoring: "best_turns" scores a session by its best exchange, "support" by its
@@ -102,37 +101,32 @@ class Profile:
         session_chunk_weight: Weight of the session chunk's rrf_score with "best_turns".
         mmr_lambda: Weight of relevance against redundancy in the choice of hits, 0 to 1.
         duplicate_threshold: Redundancy from which a candidate is a near-duplicate of a hit.
-        duplicate_overlap: Share of common words that near-duplicates must have, 0 to 1; 0 compares
-            the vectors alone, which know only the beginning of a long text.
+        duplicate_overlap: Share of common words that near-duplicates must have; 0 compares vectors
+            alone.
         tag_redundancy: Redundancy of two candidates with the same tags.
         relevance: "normalised" takes scores as shares of their range, "raw" as they are.
         names_removed: Whether speakers' names are removed from the question.
         rrf_weight: Weight of the fused ranks.
-        coverage_weight: Weight of the lexical score as a share of the
-            largest one that the question allows.
-        similarity_weight: Weight of half the cosine of the whole and
-            half that of the nearer side.
+        coverage_weight: Weight of the lexical score as a share of the question's largest one.
+        similarity_weight: Weight of half the cosine of the whole and half that of the nearer side.
         date_weight: Weight of the nearness to dates that the question names.
         inside_weight: Weight of the confidence of a time that the question names and the memory
             lies in, for times of `inside_days` or more.
         inside_days: Number of days of the shortest such time.
-        inside_alone_weight: The same weight, for times of any length, where the question asks for
-            nothing but a time.
+        inside_alone_weight: The same weight, for any time, where the question asks for nothing
+            else.
         beside_weight: Share of the way by which the memories before or after the one that the
             question asks about rise above all others; 0 looks for none.
         latest_weight: Share of the way by which memories that fit about as well rise in the order
             of time, where the question asks for the last or the first time.
         latest_band: Score of such memories, as a share of the best one's.
-        tokens_weight: Weight of the similarity of the question's tokens to
-            those of the exchange (late interaction).
-        tokens_speaker_weight: Weight of the same of the side whose speaker alone the question
-            names, less that of the other side.
-        tokens_around_weight: Weight of the same of the exchange and its
-            neighbours together.
-        tokens_session_weight: Weight of the same of all exchanges
-            of the session together, where sessions are returned.
-        tokens_whole_weight: Weight of the same of all exchanges of the
-            session together, where exchanges are returned.
+        tokens_weight: Weight of the similarity of tokens (late interaction) of question and
+            exchange.
+        tokens_speaker_weight: Weight of the same of the one speaker that is named, less the other
+            side's.
+        tokens_around_weight: Weight of the same of the exchange and its neighbours together.
+        tokens_session_weight: Weight of the same of the whole session, where sessions are returned.
+        tokens_whole_weight: Weight of the same of the whole session, where exchanges are returned.
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
@@ -148,18 +142,15 @@ class Profile:
             which both are shown together; for a question about earlier times, also lifts.
         current_threshold: The same logit, above which the newer one rises, if it is about the same
             and nothing speaks against it.
-        current_link_depth: Number of best candidates above which what superseded them may rise, if
-            that was stored.
+        current_link_depth: Number of best candidates above which what superseded them may rise.
         current_link_threshold: The same logit, above which a memory is called superseded, if words
             prove it and nothing speaks against it.
         words_alone_weight: Share of the way by which a chunk without vectors rises to the score
             that its place by words has among the chunks with vectors, 0 to 1.
         words_alone_coverage: Lexical score, as a share of the largest one that the question allows,
             from which words alone decide that place; less raises by as much less.
-        asker_known: Whether a question about the user ("she", the user's name) is searched for as
-            the user would ask it ("I").
-        request_words: Share of the weights of words that counts for a request, a prompt that stored
-            memories should shape rather than answer.
+        asker_known: Whether questions about the user ("she", a name) are searched for as "I".
+        request_words: Share of the weights of words that counts for a request.
         request_tokens: Share of the weights of tokens that counts for a request.
         request_similarity: Weight added to `similarity_weight` for a request.
         reranker_weight: Weight of an optional reranker's score.
@@ -167,13 +158,11 @@ class Profile:
         phrase_boost: Boost of texts that hold the question word for word.
         identifier_boost: Boost of texts that hold identifiers of the question (tickets, versions,
             file names); also the weight of identifiers in the lexical route.
-        quoted: "should" boosts texts that hold the question's quotations, "must" returns no
-            others.
+        quoted: "should" boosts texts that hold the question's quotations, "must" returns no others.
         quoted_boost: Boost of texts that hold the question's quotations.
         one_per_exchange: Whether only the best part of a long exchange may be a hit.
         max_per_session: Maximum number of hits of one session, 0 for no limit.
-        min_sessions: Number of first hits that are of different sessions, if so many have
-            candidates.
+        min_sessions: Number of first hits that are of different sessions, if there are so many.
 
     Raises:
         ConfigurationError: If a constant is of the wrong kind or out of range; names it.
@@ -185,78 +174,78 @@ class Profile:
         # 1 for every route except the optional ones.
         default_factory=lambda: {route: float(route not in {"graph", "time"}) for route in ROUTES}
     )
-    rrf_k: float = 15.0
-    list_depth: int = 50
-    candidate_factor: int = 4
-    least_candidates: int = 32
-    route_factor: int = 2
-    least_route_limit: int = 40
-    session_depth: int = 1
+    rrf_k: Annotated[float, (0, 10_000)] = 15.0
+    list_depth: Annotated[int, (1, 1000)] = 50
+    candidate_factor: Annotated[int, (1, 1000)] = 4
+    least_candidates: Annotated[int, (1, 10_000)] = 32
+    route_factor: Annotated[int, (1, 100)] = 2
+    least_route_limit: Annotated[int, (1, 10_000)] = 40
+    session_depth: Annotated[int, (1, 100)] = 1
     lexical_mode: Literal["bm25f", "ts_rank"] = "bm25f"
-    k1: float = 1.2
-    b: float = 0.75
-    weight_user: float = 1.0
-    weight_assistant: float = 1.0
-    weight_context: float = 0.4
-    weight_tag: float = 1.0
-    postings_budget: int = 2000
-    memory_alpha: float = 0.1
+    k1: Annotated[float, (0.01, 10)] = 1.2
+    b: Share = 0.75
+    weight_user: Weight = 1.0
+    weight_assistant: Weight = 1.0
+    weight_context: Weight = 0.4
+    weight_tag: Weight = 1.0
+    postings_budget: Annotated[int, (1, 10_000_000)] = 2000
+    memory_alpha: Weight = 0.1
     ranks: Literal["apart", "together"] = "apart"
     session_chunks: Literal["found", "all"] = "found"
     session_scoring: Literal["support", "best_turns"] = "support"
-    turn_support_coefficient: float = 0.6
-    turn_support_cap: float = 0.12
-    second_turn_weight: float = 0.0
-    session_chunk_weight: float = 0.0
-    mmr_lambda: float = 0.78
-    duplicate_threshold: float = 0.94
-    duplicate_overlap: float = 0.0
-    tag_redundancy: float = 0.35
+    turn_support_coefficient: Weight = 0.6
+    turn_support_cap: Weight = 0.12
+    second_turn_weight: Weight = 0.0
+    session_chunk_weight: Weight = 0.0
+    mmr_lambda: Share = 0.78
+    duplicate_threshold: Annotated[float, (0, 2)] = 0.94
+    duplicate_overlap: Share = 0.0
+    tag_redundancy: Share = 0.35
     relevance: Literal["normalised", "raw"] = "normalised"
     names_removed: bool = False
-    rrf_weight: float = 1.0
-    coverage_weight: float = 0.0
-    similarity_weight: float = 0.0
-    date_weight: float = 0.0
-    inside_weight: float = 0.0
-    inside_days: int = 80
-    inside_alone_weight: float = 0.0
-    beside_weight: float = 0.0
-    latest_weight: float = 0.0
-    latest_band: float = 0.9
-    tokens_weight: float = 0.0
-    tokens_speaker_weight: float = 0.0
-    tokens_around_weight: float = 0.0
-    tokens_session_weight: float = 0.0
-    tokens_whole_weight: float = 0.0
-    tokens_depth: int = 48
-    question_tokens: int = 1000
-    question_words: int = 1000
-    question_windows: int = 1
-    current_weight: float = 0.0
-    current_depth: int = 2
-    current_pool: int = 15
-    current_reach: float = 0.9
-    current_margin: float = 0.01
-    current_pair_threshold: float = -1.0
-    current_threshold: float = -0.5
-    current_link_depth: int = 20
-    current_link_threshold: float = 1.0
-    words_alone_weight: float = 0.0
-    words_alone_coverage: float = 0.3
+    rrf_weight: Weight = 1.0
+    coverage_weight: Weight = 0.0
+    similarity_weight: Weight = 0.0
+    date_weight: Weight = 0.0
+    inside_weight: Weight = 0.0
+    inside_days: Annotated[int, (1, 1000)] = 80
+    inside_alone_weight: Weight = 0.0
+    beside_weight: Share = 0.0
+    latest_weight: Share = 0.0
+    latest_band: Share = 0.9
+    tokens_weight: Weight = 0.0
+    tokens_speaker_weight: Weight = 0.0
+    tokens_around_weight: Weight = 0.0
+    tokens_session_weight: Weight = 0.0
+    tokens_whole_weight: Weight = 0.0
+    tokens_depth: Annotated[int, (1, 1000)] = 48
+    question_tokens: Annotated[int, (1, 1000)] = 1000
+    question_words: Annotated[int, (1, 1000)] = 1000
+    question_windows: Annotated[int, (1, 4)] = 1
+    current_weight: Share = 0.0
+    current_depth: Annotated[int, (1, 100)] = 2
+    current_pool: Annotated[int, (2, 1000)] = 15
+    current_reach: Annotated[float, (0, 10)] = 0.9
+    current_margin: Share = 0.01
+    current_pair_threshold: Annotated[float, (-20, 20)] = -1.0
+    current_threshold: Annotated[float, (-20, 20)] = -0.5
+    current_link_depth: Annotated[int, (1, 1000)] = 20
+    current_link_threshold: Annotated[float, (-20, 20)] = 1.0
+    words_alone_weight: Share = 0.0
+    words_alone_coverage: Annotated[float, (0.01, 1)] = 0.3
     asker_known: bool = False
-    request_words: float = 1.0
-    request_tokens: float = 1.0
-    request_similarity: float = 0.0
-    reranker_weight: float = 1.0
-    reranker_depth: int = 20
-    phrase_boost: float = 0.0
-    identifier_boost: float = 0.0
+    request_words: Share = 1.0
+    request_tokens: Share = 1.0
+    request_similarity: Weight = 0.0
+    reranker_weight: Weight = 1.0
+    reranker_depth: Annotated[int, (1, 1000)] = 20
+    phrase_boost: Weight = 0.0
+    identifier_boost: Weight = 0.0
     quoted: Literal["off", "should", "must"] = "off"
-    quoted_boost: float = 0.5
+    quoted_boost: Weight = 0.5
     one_per_exchange: bool = False
-    max_per_session: int = 0
-    min_sessions: int = 0
+    max_per_session: Annotated[int, (0, 1000)] = 0
+    min_sessions: Annotated[int, (0, 1000)] = 0
 
     def __post_init__(self) -> None:
         """Reject unknown routes, and constants of the wrong kind or out of range."""
@@ -265,7 +254,7 @@ class Profile:
             if type(value := getattr(self, name)) is not kind:
                 expected = "true or false" if kind is bool else "a whole number"
                 raise ConfigurationError(f"{name} must be {expected}, not {shorten(value)}")
-        for name, low, high in _RANGES:
+        for name, (low, high) in _BOUNDS.items():
             _check_range(name, getattr(self, name), low, high)
         for name, choices in _CHOICES.items():
             _check_choice(name, getattr(self, name), choices)
@@ -427,84 +416,19 @@ SCORE_WEIGHTS: tuple[str, ...] = (
 )
 """Names of all constants that weigh a part of a score."""
 
-_RANGES: tuple[tuple[str, float, float], ...] = (
-    ("rrf_k", 0, 10_000),
-    ("list_depth", 1, 1000),
-    ("candidate_factor", 1, 1000),
-    ("least_candidates", 1, 10_000),
-    ("route_factor", 1, 100),
-    ("least_route_limit", 1, 10_000),
-    ("session_depth", 1, 100),
-    ("k1", 0.01, 10),
-    ("b", 0, 1),
-    ("weight_user", 0, 5),
-    ("weight_assistant", 0, 5),
-    ("weight_context", 0, 5),
-    ("weight_tag", 0, 5),
-    ("postings_budget", 1, 10_000_000),
-    ("memory_alpha", 0, 5),
-    ("turn_support_coefficient", 0, 5),
-    ("turn_support_cap", 0, 5),
-    ("second_turn_weight", 0, 5),
-    ("session_chunk_weight", 0, 5),
-    ("mmr_lambda", 0, 1),
-    ("duplicate_threshold", 0, 2),
-    ("duplicate_overlap", 0, 1),
-    ("tag_redundancy", 0, 1),
-    ("rrf_weight", 0, 5),
-    ("coverage_weight", 0, 5),
-    ("similarity_weight", 0, 5),
-    ("date_weight", 0, 5),
-    ("inside_weight", 0, 5),
-    ("inside_days", 1, 1000),
-    ("inside_alone_weight", 0, 5),
-    ("beside_weight", 0, 1),
-    ("latest_weight", 0, 1),
-    ("latest_band", 0, 1),
-    ("tokens_weight", 0, 5),
-    ("tokens_speaker_weight", 0, 5),
-    ("tokens_around_weight", 0, 5),
-    ("tokens_session_weight", 0, 5),
-    ("tokens_whole_weight", 0, 5),
-    ("tokens_depth", 1, 1000),
-    ("question_tokens", 1, 1000),
-    ("question_words", 1, 1000),
-    ("question_windows", 1, 4),
-    ("current_weight", 0, 1),
-    ("current_depth", 1, 100),
-    ("current_pool", 2, 1000),
-    ("current_reach", 0, 10),
-    ("current_margin", 0, 1),
-    ("current_pair_threshold", -20, 20),
-    ("current_threshold", -20, 20),
-    ("current_link_depth", 1, 1000),
-    ("current_link_threshold", -20, 20),
-    ("words_alone_weight", 0, 1),
-    ("words_alone_coverage", 0.01, 1),
-    ("request_words", 0, 1),
-    ("request_tokens", 0, 1),
-    ("request_similarity", 0, 5),
-    ("reranker_weight", 0, 5),
-    ("reranker_depth", 1, 1000),
-    ("phrase_boost", 0, 5),
-    ("identifier_boost", 0, 5),
-    ("quoted_boost", 0, 5),
-    ("max_per_session", 0, 1000),
-    ("min_sessions", 0, 1000),
-)
-
-
-_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+_BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
-        "granularity": ("turn", "session"),
-        "lexical_mode": ("bm25f", "ts_rank"),
-        "ranks": ("apart", "together"),
-        "session_chunks": ("found", "all"),
-        "session_scoring": ("support", "best_turns"),
-        "relevance": ("normalised", "raw"),
-        "quoted": ("off", "should", "must"),
+        item.name: get_args(item.type)[1]
+        for item in fields(Profile)
+        if get_origin(item.type) is Annotated
     }
 )
+"""The smallest and the largest value of each constant that is a number."""
+
+_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {item.name: get_args(item.type) for item in fields(Profile) if get_origin(item.type) is Literal}
+)
+"""The words of each constant that is one of several."""
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -659,7 +583,7 @@ def _read_profile_option(value: object) -> object:
 GivenProfile = Annotated[str | InstanceOf[Profile], BeforeValidator(_read_profile_option)]
 """A profile, or the name of one."""
 
-LARGEST_VALUES: Mapping[str, float] = {name: high for name, _, high in _RANGES}
+LARGEST_VALUES: Mapping[str, float] = {name: high for name, (_, high) in _BOUNDS.items()}
 """The largest value of each constant that has a range."""
 
 TUNABLE: tuple[str, ...] = tuple(BALANCED.constants())

@@ -4,7 +4,7 @@ The public methods check their arguments (`memsense.declaration`); a request hol
 and reaches recall, ranking and traces unchanged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
@@ -128,13 +128,11 @@ def _read_question(text: object) -> str:
     return _limit(_require_words(folded), LONGEST_QUESTION)
 
 
-QuestionText = Annotated[
-    str,
-    Check(
-        _read_question,
-        {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION, "pattern": r"\S"},
-    ),
-]
+def _check(read: Callable[[object], str], longest: int) -> Check:
+    return Check(read, {"type": "string", "minLength": 1, "maxLength": longest, "pattern": r"\S"})
+
+
+QuestionText = Annotated[str, _check(_read_question, LONGEST_QUESTION)]
 """Text of a question, with its blanks folded."""
 
 
@@ -143,13 +141,7 @@ def _read_prompt(text: object) -> str:
     return _require_words(clean_text(read_ends(_limit(_require_text(text), LONGEST_PROMPT))))
 
 
-PromptText = Annotated[
-    str,
-    Check(
-        _read_prompt,
-        {"type": "string", "minLength": 1, "maxLength": LONGEST_PROMPT, "pattern": r"\S"},
-    ),
-]
+PromptText = Annotated[str, _check(_read_prompt, LONGEST_PROMPT)]
 """Text of a prompt as its writer left it, without the middle of a very long one."""
 
 ProfileChoice = Annotated[

@@ -21,9 +21,9 @@ class ScoreKind:
     """
 
     name: str
-    low: float | None
-    high: float | None
-    comparable: bool
+    low: float | None = None
+    high: float | None = None
+    comparable: bool = False
     meaning: str
 
 
@@ -41,35 +41,26 @@ SCORE_KINDS: Mapping[str, ScoreKind] = MappingProxyType(
             ScoreKind(
                 name="bm25f",
                 low=0.0,
-                high=None,
-                comparable=False,
                 meaning="how many of the question's words, how rare, how dense; its largest value"
                 " is the question's own, and coverage is the share of it",
             ),
             ScoreKind(
                 name="ts_rank",
                 low=0.0,
-                high=None,
-                comparable=False,
                 meaning="how near to one another all of the question's words stand",
             ),
             *(
-                ScoreKind(name=name, low=0.0, high=1.0, comparable=False, meaning=route.meaning)
+                ScoreKind(name=name, low=0.0, high=1.0, meaning=route.meaning)
                 for name, route in OPTIONAL_ROUTES.items()
             ),
             ScoreKind(
                 name="rrf",
                 low=0.0,
-                high=None,
-                comparable=False,
                 meaning="the sum of weight / (rrf_k + rank) over the routes: ranks alone, at most"
                 " the sum of weight / (rrf_k + 1)",
             ),
             ScoreKind(
                 name="final",
-                low=None,
-                high=None,
-                comparable=False,
                 meaning="the fused ranks and every term added to them, by the profile's weights;"
                 " it orders the hits of one search",
             ),

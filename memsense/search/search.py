@@ -125,10 +125,7 @@ class Search:
 def run_searches(
     pool: Pool, searches: Sequence[PreparedSearch], reranker: Reranker | None = None
 ) -> list[Search]:
-    """Recall in one round trip and rank; the hits' texts are not fetched yet.
-
-    A `reranker` reads the texts of the best candidates, by one more statement for each search.
-    """
+    """Recall in one round trip and rank; with a reranker, by one more statement for each."""
     started = time.perf_counter()
     requests = [item.recall_request for item in searches]
     with telemetry.statement("recall", size=len(requests)):

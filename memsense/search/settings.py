@@ -182,10 +182,7 @@ def embedder_failure(namespace: Namespace) -> str:
 
 
 def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[Change]:
-    """Return the changes that set these values; raise ConfigurationError.
-
-    A setting that has its value already is left out.
-    """
+    """Return the changes that set these values, where they differ; raise ConfigurationError."""
     if TTL in changes:
         raise ConfigurationError("the rules by which memories expire are set by 'memsense ttl set'")
     if unknown := sorted(changes.keys() - set(SETTING_NAMES)):
@@ -218,26 +215,18 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
             Checker(ZoneName, TIMEZONE)(changes[TIMEZONE])
         except InvalidInputError as error:
             raise ConfigurationError(str(error)) from error
-    if "profile" in changes:
-        _check_profile(namespace, changes["profile"])
-    BALANCED.vary(_constants(changes))
-
-
-def _check_profile(namespace: Namespace, name: object) -> None:
+    name = changes.get("profile", "balanced")
     if not isinstance(name, str):
         raise ConfigurationError(f"the setting profile is a profile's name, not {shorten(name)}")
     try:
         find_profile(namespace, name)
     except NotFoundError as error:
         raise ConfigurationError(str(error)) from error
+    BALANCED.vary(_constants(changes))
 
 
 def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
-    """Return the changes that reset these settings, as far as they are set.
-
-    Without names, all are reset except the rules by which memories expire. Raises
-    ConfigurationError for unknown names.
-    """
+    """Return the changes that reset these settings, or all but expiry's; raise for unknown ones."""
     requested = list(names)
     if unknown := sorted(set(requested) - set(SETTING_NAMES) - namespace.settings.keys()):
         raise ConfigurationError(
@@ -298,15 +287,10 @@ def _read_imported(name: str, constants: Mapping[str, Any]) -> Profile:
 def _check_ttl(rules: object) -> None:
     pairs = cast("Mapping[object, object]", rules) if isinstance(rules, Mapping) else {None: None}
     for tag, seconds in pairs.items():
-        if not isinstance(tag, str) or not _is_span(seconds):
+        is_span = isinstance(seconds, int | float) and 0 < seconds < LONGEST_TTL
+        if not isinstance(tag, str) or isinstance(seconds, bool) or not is_span:
             value = shorten(cast("object", rules))
             raise ConfigurationError(f"{value} are no rules by which memories expire")
-
-
-def _is_span(seconds: object) -> bool:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return False
-    return 0 < seconds < LONGEST_TTL
 
 
 def plan_profile(namespace: Namespace, profile: Profile) -> list[Change]:
@@ -337,10 +321,7 @@ def plan_removal(namespace: Namespace, name: str) -> list[Change]:
 def describe_settings(
     stored: Iterable[StoredSetting], *, version: int, profile: Profile, name: str, origin: Origin
 ) -> SettingsInForce:
-    """Return every setting in force with a `profile` that is called `name` and comes from `origin`.
-
-    A profile passed as an argument is used as it is: settings on top of it aren't in force.
-    """
+    """Return every setting in force, on top of a profile from `origin` unless an argument."""
     defaults = [
         Setting(name="profile", value=name, origin=origin),
         *(Setting(name=n, value=v, origin="default") for n, v in NAMESPACE_DEFAULTS.items()),

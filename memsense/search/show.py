@@ -52,10 +52,7 @@ LEAST_CUT = 200
 
 
 def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[SearchResult]:
-    """Return the hits of searches with the same filters, with texts and neighbours.
-
-    One statement fetches all of them; none is sent if nothing was found.
-    """
+    """Return the hits of searches with the same filters; one statement fetches their texts."""
     started = time.perf_counter()
     lists = [[_make_wanted(search, item) for item in search.ranked] for search in searches]
     every = [item for wanted_hits in lists for item in wanted_hits]
@@ -231,10 +228,7 @@ def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An exchange of a session: its number among all that may be shown, from 1.
-
-    `best` is its place among those that brought the session in, from 0; None for the others.
-    """
+    """An exchange of a session by its number from 1; `best` is its place among the best, from 0."""
 
     number: int
     text: str
@@ -242,10 +236,9 @@ class Piece:
 
 
 def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequence[str]) -> Excerpt:
-    """Return a session's exchanges in its order, as many as fit, those around the best first.
+    """Return the exchanges of a session that fit, in its order; those around the best ones first.
 
-    `pieces` are those nearest to the best ones, in the session's order; `total` is the number of
-    all. Exchanges that brought the session in may be shown in part, the others are whole.
+    Exchanges that brought the session in may be shown in part. `total` is the number of all.
     """
     whole = "\n".join([piece.text for piece in pieces])
     if len(pieces) == total and len(whole) <= budget:

@@ -8,7 +8,7 @@ from typing import Any
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_one, fetch_values
 from memsense.draft.expiry import has_expired, read_lifetime
-from memsense.draft.facets import Facets, FacetTagger
+from memsense.draft.facets.model import Facets, FacetTagger
 from memsense.draft.parts import StoredTexts, cut_exchange
 from memsense.draft.vectors import ChunkTexts
 from memsense.errors import ConflictError, InvalidInputError, VersionConflictError

@@ -47,12 +47,9 @@ def read_language(name: str) -> str:
 
 
 def choose_language(text: str, default: str, *named: str | None) -> str:
-    """Return the language of a text: the first that is named, else the text's own.
+    """Return the language of a text: the first of `named` that is no "auto", else the text's own.
 
-    Args:
-        text: The text.
-        default: The language if the text is too short to show one.
-        named: Codes, first that of the namespace; "auto" and None name no language.
+    `default` is that of a text too short to show one.
     """
     return next((it for it in named if it and it != AUTO), None) or detect(text, default)
 

@@ -68,10 +68,7 @@ def find_identifiers(text: str) -> tuple[str, ...]:
 
 
 def index_identifiers(text: str) -> tuple[str, ...]:
-    """Return the identifiers by which the text is found: also the endings of a file's path.
-
-    `src/app/main.py` is found by itself, by `app/main.py` and by `main.py`.
-    """
+    """Return the identifiers by which the text is found: of a path, also its endings."""
     keys: dict[str, None] = {}
     for kind, key in _find_keys(text):
         if kind == "file":

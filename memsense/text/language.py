@@ -7,39 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-STEMMERS = {
-    "ar": "arabic",
-    "ca": "catalan",
-    "cs": "czech",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "et": "estonian",
-    "eu": "basque",
-    "fi": "finnish",
-    "fr": "french",
-    "ga": "irish",
-    "hi": "hindi",
-    "hu": "hungarian",
-    "hy": "armenian",
-    "id": "indonesian",
-    "it": "italian",
-    "lt": "lithuanian",
-    "ne": "nepali",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sr": "serbian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "tr": "turkish",
-    "yi": "yiddish",
-}
+_STEMMERS = """
+    ar=arabic ca=catalan cs=czech da=danish de=german el=greek en=english es=spanish et=estonian
+    eu=basque fi=finnish fr=french ga=irish hi=hindi hu=hungarian hy=armenian id=indonesian
+    it=italian lt=lithuanian ne=nepali nl=dutch no=norwegian pl=polish pt=portuguese ro=romanian
+    ru=russian sr=serbian sv=swedish ta=tamil tr=turkish yi=yiddish
+"""
+STEMMERS = {pair[:2]: pair[3:] for pair in _STEMMERS.split()}
 """Languages with a stemmer: ISO 639-1 code and name of the Snowball algorithm."""
 
 SCRIPTS = {

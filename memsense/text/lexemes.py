@@ -206,10 +206,7 @@ def ask_lexemes(text: str, language: str, languages: Iterable[str]) -> str:
 
 
 def list_lexemes(text: str, language: str) -> list[str]:
-    """Return the different lexemes of a stored text, in the order of `index_lexemes`.
-
-    All of them: a list has no limit.
-    """
+    """Return all different lexemes of a stored text, in the order of `index_lexemes`."""
     return list(dict.fromkeys(chain.from_iterable(_index(text, language))))
 
 
@@ -228,7 +225,7 @@ def lexical_query(text: str, language: str, languages: Iterable[str]) -> str:
         is met by its whole or by all of its parts. '' for a question without words.
     """
     every = _own_first(language, languages)
-    words = (_query_unit(unit, every) for unit in _find_units(text))
+    words = (_query_unit(unit, every) for unit in starmap(_read_token, _find_tokens(text)))
     return " & ".join(dict.fromkeys(word for word in words if word))
 
 
@@ -291,10 +288,6 @@ def _find_tokens(text: str) -> Iterator[tuple[str, str]]:
         return
     for match in _unit_pattern().finditer(text):
         yield match[0], match.lastgroup or ""
-
-
-def _find_units(text: str) -> Iterator[Unit]:
-    return starmap(_read_token, _find_tokens(text))
 
 
 def _read_token(token: str, kind: str) -> Unit:

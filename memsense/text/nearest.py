@@ -28,10 +28,7 @@ _ALIKE = 0.6
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that means the same or is most like this one, or None if none is.
-
-    Case, leading hyphens, and hyphens for underscores don't matter.
-    """
+    """Return the name that means the same or is most like this one in any case, None if none is."""
     spellings = {_fold(item): item for item in names}
     for synonym in _SYNONYMS.get(_fold(name), ()):
         if synonym in spellings:

@@ -8,6 +8,7 @@ from reprlib import repr as shorten
 from typing import Any, cast
 
 from memsense.errors import InvalidInputError
+from memsense.text.words import read_sections
 
 Tokenizer = Callable[[str], int] | Any
 """Counter of tokens: a function of a text, or an object with `encode`, as tiktoken, tokenizers and
@@ -37,83 +38,12 @@ _SCRIPTS = ((0x250, "latin"), (0x400, "greek"), (0x530, "cyrillic"), (0x900, "se
 
 _SHORTEST = 4  # letters of the words in `common_tokens.txt`
 
-# Thousandths of a token: for each piece (or character) of a kind, and for each of its letters.
-# Fitted by least squares to the counts of o200k_base in chats, READMEs, code, and manuals in nine
-# languages; emoji, Greek, Hangul, Arabic, Hebrew and the other scripts to a few sentences only. A
-# word of four letters or more is common if `common_tokens.txt` has it: there stand the first 5,000
-# such words of the vocabulary, and its Han characters in three groups. "joint" is a word after a
-# full stop, `_` or `(`, "sign" one after another sign.
-_COSTS: Mapping[str, tuple[int, int]] = {
-    "common lower joint": (851, 38),
-    "common lower sign": (928, 63),
-    "common lower space": (999, 0),
-    "common lower start": (943, 13),
-    "common mixed joint": (1_000, 150),
-    "common mixed sign": (1_000, 150),
-    "common mixed space": (1_026, 165),
-    "common mixed start": (993, 143),
-    "common title joint": (1_189, 19),
-    "common title sign": (1_184, 91),
-    "common title space": (977, 5),
-    "common title start": (967, 8),
-    "common upper joint": (729, 81),
-    "common upper sign": (1_442, 134),
-    "common upper space": (734, 68),
-    "common upper start": (574, 113),
-    "cyrillic": (598, 189),
-    "emoji": (542, 1_491),
-    "ending": (117, 0),
-    "greek": (431, 306),
-    "han 0": (655, 0),
-    "han 1": (751, 0),
-    "han 2": (1_223, 0),
-    "han 3": (2_723, 0),
-    "han run": (587, 0),
-    "hangul": (551, 567),
-    "kana": (681, 0),
-    "kana run": (101, 0),
-    "latin": (874, 88),
-    "other": (-273, 431),
-    "plain": (1_003, 0),
-    "rare lower joint": (1_389, 91),
-    "rare lower sign": (1_513, 108),
-    "rare lower space": (1_006, 34),
-    "rare lower start": (1_049, 99),
-    "rare mixed joint": (1_351, 150),
-    "rare mixed sign": (1_653, 215),
-    "rare mixed space": (1_185, 121),
-    "rare mixed start": (1_791, 83),
-    "rare title joint": (1_472, 106),
-    "rare title sign": (1_389, 159),
-    "rare title space": (385, 152),
-    "rare title start": (1_201, 62),
-    "rare upper joint": (1_439, 140),
-    "rare upper sign": (1_476, 259),
-    "rare upper space": (1_247, 156),
-    "rare upper start": (549, 296),
-    "rule": (962, 39),
-    "semitic": (873, 165),
-    "short lower joint": (917, 61),
-    "short lower sign": (849, 217),
-    "short lower space": (994, 4),
-    "short lower start": (962, 31),
-    "short mixed joint": (1_013, 189),
-    "short mixed sign": (1_064, 343),
-    "short mixed space": (973, 69),
-    "short mixed start": (1_042, 277),
-    "short title joint": (772, 249),
-    "short title sign": (791, 380),
-    "short title space": (942, 24),
-    "short title start": (987, 15),
-    "short upper joint": (770, 194),
-    "short upper sign": (1_240, 288),
-    "short upper space": (742, 134),
-    "short upper start": (473, 275),
-    "sign": (647, 0),
-    "signs": (855, 141),
-    "symbol": (917, 71),
-    "wide sign": (415, 0),
-}
+
+@lru_cache(maxsize=1)
+def _costs() -> dict[str, tuple[int, int]]:
+    """Return thousandths of a token, for each piece of a kind and for each of its letters."""
+    rows = [line.rsplit(" ", 2) for line in read_sections("token_costs")["costs"].split("\n")]
+    return {kind: (int(piece), int(letter)) for kind, piece, letter in rows}
 
 
 @lru_cache(maxsize=1)
@@ -180,8 +110,9 @@ def measure_piece(piece: str) -> Mapping[str, tuple[int, int]]:
 def _estimate(piece: str) -> int:
     """Return thousandths of a token: integers add up alike on every machine."""
     thousandths = 0
+    costs = _costs()
     for kind, (count, length) in measure_piece(piece).items():
-        fixed, by_length = _COSTS[kind]
+        fixed, by_length = costs[kind]
         thousandths += fixed * count + by_length * length
     return max(1000, thousandths)
 
@@ -199,10 +130,7 @@ def count_tokens(text: str) -> int:
 
 
 def make_counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a text: `count_tokens` without a tokenizer.
-
-    The function raises InvalidInputError if the tokenizer returns something else than a count.
-    """
+    """Return a function that counts the tokens of a text: `count_tokens` without a tokenizer."""
     if tokenizer is None:
         return count_tokens
     # encode_ordinary is tiktoken's: its encode refuses texts that look like special tokens.

@@ -52,8 +52,7 @@ _RULES = re.compile(
 def show(text: str) -> str:
     """Return the text as it may be shown: what steers is U+FFFD, one for a run.
 
-    Joiners stay in scripts and emoji that need them, and so do U+200E and U+200F, which Hebrew and
-    Arabic texts have; elsewhere invisible characters are left out.
+    Joiners and marks of direction stay in scripts and emoji that need them.
     """
     # `isprintable` is false for everything that steers but selectors, which are marks, and takes a
     # fiftieth of the time of a pattern.

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from memsense import MemSense
 from memsense.cli.app import root
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
-from memsense.graph.extraction import Occurrence, RuleExtractor, find_mentions
+from memsense.graph.extraction.model import Occurrence, find_mentions
+from memsense.graph.extraction.rules import RuleExtractor
 from memsense.types import IngestMode
 
 OpenMemory = Callable[..., MemSense]

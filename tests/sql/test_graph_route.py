@@ -14,7 +14,7 @@ from plans import explain_recall, walk
 from memsense import MemSense
 from memsense.db import Pool
 from memsense.graph import route
-from memsense.graph.extraction import question_keys
+from memsense.graph.extraction.naming import question_keys
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, Profile
 from memsense.search.question import analyse_question
 from memsense.search.recall.candidates import Candidate, Candidates

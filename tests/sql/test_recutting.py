@@ -304,7 +304,7 @@ def test_the_doctor_counts_what_waits_and_leaves_jobs_for_it(
     remedy = "run 'memsense doctor --repair', then 'memsense worker'"
     assert examine() == [("warning", waiting, remedy)]
     assert examine(repair=True) == [
-        ("info", "left 3 long exchanges to the jobs of 1 memories", ""),
+        ("info", "left 3 long exchanges of 1 memories to jobs", ""),
         ("info", waiting, "run 'memsense worker'"),
     ]
     memory.jobs.run()

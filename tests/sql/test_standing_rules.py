@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from memsense import MemSense
-from memsense.draft.facets import RuleTagger
 from memsense.draft.facets.standing import StandingTagger, find_rules, own_sentences
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.embed import OnnxEmbedder
 from memsense.hooks.recall import Recaller
 from memsense.ingest import ReadOptions

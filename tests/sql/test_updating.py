@@ -13,7 +13,7 @@ from dumping import find_words
 from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
-from memsense.draft.facets import Facets
+from memsense.draft.facets.model import Facets
 from memsense.errors import ConflictError, InvalidInputError, NotFoundError
 
 OpenMemory = Callable[..., MemSense]

@@ -14,9 +14,11 @@ import pytest
 from growth import LINEAR, growth
 
 from memsense.draft.chunking import split_exchange, split_text
-from memsense.draft.facets import RuleTagger
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.errors import IngestError
-from memsense.graph.extraction import RuleExtractor, entity_key, find_mentions, question_keys
+from memsense.graph.extraction.model import find_mentions
+from memsense.graph.extraction.naming import entity_key, question_keys
+from memsense.graph.extraction.rules import RuleExtractor
 from memsense.ingest import ReadOptions, Source, read_source
 from memsense.ingest.chat_lines import parse_head
 from memsense.ingest.readers import READERS

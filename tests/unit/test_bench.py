@@ -17,7 +17,7 @@ from benchmarks.floor import nearest
 from benchmarks.report import fit_exponent, fit_growth, print_tables, write_results
 from benchmarks.statements import statement
 from benchmarks.timing import summarise, time_calls
-from memsense.draft.facets import RuleTagger
+from memsense.draft.facets.tagger import RuleTagger
 
 
 @pytest.fixture

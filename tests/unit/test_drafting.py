@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from memsense.draft.drafting import Annotations, Drafter
-from memsense.draft.facets import RuleTagger
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.types import Conversation, ExchangeDraft, Message, Role
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

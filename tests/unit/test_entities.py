@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.graph.extraction import (
+from memsense.graph.extraction.model import (
+    LARGEST_MENTIONS,
+    LONGEST_KEY,
     Occurrence,
-    RuleExtractor,
     count_mentions,
-    entity_key,
     find_mentions,
-    question_keys,
 )
-from memsense.graph.extraction.model import LARGEST_MENTIONS, LONGEST_KEY
-from memsense.graph.extraction.naming import LARGEST_KEYS
+from memsense.graph.extraction.naming import LARGEST_KEYS, entity_key, question_keys
+from memsense.graph.extraction.rules import RuleExtractor
 
 LONG_DAY = (
     'Yesterday Ada and I took the train from Porto to Lisbon. We read "The Book of Disquiet" on '

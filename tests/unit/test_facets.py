@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.draft.facets import FACETS, RULES, Facet, Facets, FacetTagger, RuleTagger
-from memsense.draft.facets.model import MAX_FACET_TEXT
+from memsense.draft.facets.model import FACETS, MAX_FACET_TEXT, Facet, Facets, FacetTagger
+from memsense.draft.facets.rules import RULES
 from memsense.draft.facets.sentences import MAX_SENTENCE, split_sentences
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.errors import ConfigurationError
 
 # One example per rule; test_every_rule_has_an_example keeps the table complete.

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from memsense.draft.facets import Facets, FacetTagger
+from memsense.draft.facets.model import Facets, FacetTagger
 from memsense.errors import ConfigurationError
 
 pytest.importorskip("openai", reason="needs memsense[llm]: make setup-all")

@@ -9,7 +9,7 @@ import pytest
 from memsense.draft import supersession
 from memsense.search import passages, silence
 from memsense.search.profiles import BALANCED, ROUTES
-from memsense.search.question import DEFAULT_SCORES
+from memsense.search.question.proximity import DEFAULT_SCORES
 
 PAGE = (Path(__file__).parents[2] / "docs/how/retrieval.md").read_text(encoding="utf-8")
 DEFAULT = re.compile(r'`(\w+)`\s=\s(true|false|"\w+"|-?\d+(?:\.\d+)?)')

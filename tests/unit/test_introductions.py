@@ -2,8 +2,9 @@
 
 import pytest
 
-from memsense.graph.extraction import RuleExtractor, find_mentions
 from memsense.graph.extraction.introductions import find_introductions
+from memsense.graph.extraction.model import find_mentions
+from memsense.graph.extraction.rules import RuleExtractor
 from memsense.search.question import analyse_question
 
 

@@ -6,7 +6,8 @@ from dateutil.relativedelta import relativedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memsense.search.question import DateScores, Interval, analyse_question, date_proximity
+from memsense.search.question import Interval, analyse_question
+from memsense.search.question.proximity import DateScores, date_proximity
 from memsense.search.question.time.calendar import Calendar
 from memsense.search.question.time.engine import find_intervals
 

@@ -1,5 +1,6 @@
 """Result of a facet tagger: a short text for each facet, its spans, and a memory kind."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -18,11 +19,12 @@ STATED = "stated"
 MAX_FACET_TEXT = 300
 """Characters of a facet's text. It gets a vector of its own, so it must stay short."""
 
-_KINDS: dict[Facet, MemoryKind] = {
+KIND_OF: Mapping[Facet, MemoryKind] = {
     "personal_info": "stable",
     "preferences": "preference",
     "events": "episodic",
 }
+"""Memory kind of an exchange that states mostly this facet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +94,6 @@ def build_facets(spans: tuple[FacetSpan, ...], memory_kind: MemoryKind) -> Facet
         spans=spans,
         memory_kind=memory_kind,
     )
-
-
-def get_kind(facet: Facet) -> MemoryKind:
-    """Return the memory kind of an exchange that states mostly this facet."""
-    return _KINDS[facet]
 
 
 def _join_texts(spans: tuple[FacetSpan, ...], facet: Facet) -> str | None:

@@ -26,6 +26,7 @@ from memsense.draft.facets.model import (
 from memsense.draft.facets.sentences import split_sentences
 from memsense.text.language import detect
 from memsense.text.prompts import cut_prompt
+from memsense.text.words import read_sections
 
 FEWEST_WORDS, MOST_WORDS = 2, 40
 LONGEST_MESSAGE: Final = 2_000
@@ -37,67 +38,11 @@ LEAST_BY_CUES: Final = -2.8
 Embed = Callable[[Sequence[str]], NDArray[np.floating] | None]
 """Returns the vectors of sentences by the built-in English model; None if it is not in use."""
 
-# A pattern in each line, continued by lines that begin with |: whether it occurs in the sentence is
-# one feature. benchmarks/fits/fit_rules.py, which fits the weights in this order, has to be run
-# again after any change.
+# The features of a sentence, in the order of their weights.
 _CUES: Final = tuple(
-    re.compile(re.sub(r"\n *", "", pattern), re.IGNORECASE)
-    for pattern in re.split(
-        r"\n *(?=[^| ])",
-        r"""
-    \b(?:never|no|not|don't|mustn't|can't|cannot|stop|without|nothing|no[b]ody|avoid|forbid\w*
-    |banned)\b
-    \b(?:always|every|all|each|any|anything|whenever|everywhere|throughout|forever|ever)\b
-    \b(?:from (?:now|here|today) on|(?:in|for) (?:the )?future|going forward|as of now
-    |next time and|until i (?:say|tell)|unless i|in this (?:repo\w*|project|codebase|chat|app)
-    |for (?:this|the rest of) (?:project|chat)|exceptions?|policy|convention|house (?:rule|style)
-    |rule)\b
-    \b(?:must|have to|has to|needs? to|should|belongs? in|goes? (?:into|through|in)|(?:is
-    |are)n't allowed|not allowed)\b
-    ^(?:please |and |also |one rule:? |rule\w*:? |important: |remember: |note: )?(?:always|never
-    |use|keep|don't|do not|run|write|ask|answer|prefer|stop|remember|only|no|avoid|be|put|format
-    |call|explain|let's|make sure|treat|stick|name|include|mention|cite|leave|stay|talk|speak|skip
-    |think|lead|quote|say|give|show|indent|log|start)\b
-    \b(?:yesterday|last|was|were|had|did|went|said|told|came|ago|been|used to|\w+ed)\b
-    \?\s*$
-    \b(?:now|today|tonight|this (?:time|one|file|function|email|letter|week)|here|again|tomorrow
-    |yet|just this|next week|for once|the (?:first|second|third|last|other) \w+)\b
-    \b(?:you|me|my|your)\b
-    \b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explain|suggest\w*|call me|code|commits?|tests?
-    |recipes?|sentences?|words?|names?|format|style|emojis?)\b
-    ^(?:he|she|they|it|there|this|that|these|those|someone|people)\b
-    ^(?:please )?(?:add|fix|make|change|rename|delete|push|show|give|draft|create|book|help|try
-    |check|summari[sz]e|translate|remove|replace|convert|send|move|sort|tell|explain (?:the|this
-    |why|it)|put (?:the|it|that)|run (?:the|it|all)|use (?:the|this)|write (?:a|an|me|the|it|down)
-    |stop (?:the|it)|start|keep (?:the|an|your))\b
-    ^i(?:'m| am|'ve| have| was| had| always| never| only| usually| think| keep| use| need| should
-    | must)\b
-    ^(?:thanks|thank you|ok|sure|yes|sorry|well|so|right|maybe|perhaps|turns out|looks like
-    |apparently|according)\b
-    ,? (?:not|never|rather than|instead of|over|unless|except|no exceptions?|nowhere else
-    |nothing else)\b
-    ^(?:please )?\w+ (?:\w+ )?(?:the|this|that|it|these|those|him|her|them|a|an|me (?:a|the|an
-    |some|that))\b
-    \b(?:says?|said|told|asked|wants?|according|thinks?|apparently|complains?|requires?|manual
-    |doctor|teacher|boss|law|docs say|book)\b
-    \bi(?:'d| would)? (?:want|need|expect|like|prefer|rather)(?: \w+){0,3} (?:to|every|all|tests
-    |dates|answers|sources)\b
-    \b(?:bug|broken|wrong|fails?|mess|error|crash\w*|failing|slow|missing|red)\b
-    \b(?:must|should|may|can|has to|have to|needs? to)(?: not| never| always| only)? (?:be )?\w+
-    ^(?:all |every |each |any |no )?(?:[a-z]+ ){0,2}[a-z]+s (?:are|must|have|go|live|need|start
-    |end|follow|belong|don't|never|stay|come|happen|get|include|open)\b
-    ^(?:please|important|remember|note|keep in mind|make a note|rule|policy|convention)\b
-    ^(?:please )?(?:always|never)\b
-    ,
-    :
-    \b(?:it|that|this one|them|these|those|him)\b
-    \b(?:was|were|had|did|went|said|told|came|been|got|broke|made|wrote|met|forgot|lost|found
-    |happened|never \w+ed|(?:i|we|he|she) \w+ed)\b
-    """.strip(),
-    )
+    re.compile(cue, re.IGNORECASE) for cue in read_sections("standing")["cues"].split("\n")
 )
-_OPENERS: Final = """after all always answer each for he i if in it keep make my never only our
-    prefer put run stop tests the they use whenever write you""".split()
+_OPENERS: Final = read_sections("standing")["openers"].split()
 
 # Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
 _FOREIGN_LINE = re.compile(r"\s*(?:[>|<#$@`\[{]|//|--|==|\d{1,2}:\d\d|.*\s-->\s)")
@@ -159,12 +104,7 @@ class StandingTagger:
         return self._tagger.name
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets stated on either side of one exchange.
-
-        Args:
-            user_text: The user's side; may be empty.
-            assistant_text: The assistant's side; may be empty.
-        """
+        """Return the facets stated on either side of one exchange."""
         facets = self._tagger.tag(user_text, assistant_text)
         names = (STANDING, STATED) if self._is_stated else (STANDING,)
         rules = [
@@ -187,13 +127,7 @@ class StandingTagger:
 
 
 def find_rules(text: str, embed: Embed, *, is_stated: bool = False) -> list[tuple[int, int]]:
-    """Return the (start, end) offsets of the standing rules in a user's text.
-
-    Args:
-        text: The user's text.
-        embed: Embeds sentences.
-        is_stated: Whether all of the user's own sentences are rules.
-    """
+    """Return the (start, end) of a user's standing rules: of stated ones, all sentences."""
     plain = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     places = list(own_sentences(plain))
     if is_stated or not places:
@@ -226,10 +160,7 @@ def read_cues(sentences: Sequence[str]) -> NDArray[np.float64]:
 
 @cache
 def load_weights() -> NDArray[np.float64]:
-    """Return the weights of (vector, cues) with the vector, and of the cues alone.
-
-    (2, 384 + cues) float64. A sentence is a rule if the sum is positive.
-    """
+    """Return the weights with the vector and of cues alone, (2, 384 + cues)."""
     path = Path(__file__).parents[2] / "data" / "minilm" / "standing_rules.npy"
     return np.load(path, allow_pickle=False).astype(np.float64)
 

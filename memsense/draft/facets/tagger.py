@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from memsense.draft.facets.model import (
     FACETS,
+    KIND_OF,
     STANDING,
     Facets,
     FacetSpan,
     Side,
     build_facets,
-    get_kind,
 )
 from memsense.draft.facets.rules import (
     ASSISTANT_PHRASE,
@@ -39,7 +39,7 @@ class RuleTagger:
         assert facets.personal_info == "I live in Leipzig."
 
     Args:
-        disabled: Names of rules to leave out; `memsense.draft.facets.RULES` lists them.
+        disabled: Names of rules to leave out; `memsense.draft.facets.rules.RULES` lists them.
 
     Raises:
         ConfigurationError: If `disabled` names a rule that does not exist.
@@ -50,7 +50,7 @@ class RuleTagger:
         if unknown:
             names = ", ".join(sorted(unknown))
             raise ConfigurationError(
-                f"no facet rule is named {names}; see memsense.draft.facets.RULES"
+                f"no facet rule is named {names}; see memsense.draft.facets.rules.RULES"
             )
         rules = [rule for rule in RULES if rule.name not in disabled]
         self._rules: dict[Side, list[Rule]] = {
@@ -143,4 +143,4 @@ def _choose_kind(spans: tuple[FacetSpan, ...]) -> MemoryKind:
     # A sentence that several rules of one facet match counts once.
     sentences = {(span.facet, span.side, span.start) for span in counted}
     counts = [sum(facet == stated for stated, *_ in sentences) for facet in FACETS]
-    return get_kind(FACETS[counts.index(max(counts))])
+    return KIND_OF[FACETS[counts.index(max(counts))]]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from memsense.graph.extraction.words import COMMON
+from memsense.text.words import COMMON, read_words
 
 # A name: up to three words with a capital, "de" or "van" between them. The bounds keep the search
 # linear.
@@ -19,23 +19,7 @@ _INTRODUCTION = re.compile(
 )
 
 # "I'm German" says something else than a name; "my name is German" is one.
-_NOT_NAMES = frozenset(
-    "afghan african albanian algerian american anglican arab arabic argentine argentinian armenian "
-    "asian atheist australian austrian azerbaijani bangladeshi baptist belarusian belgian bolivian "
-    "bosnian brazilian british buddhist bulgarian burmese calvinist cambodian canadian catalan "
-    "catholic chilean chinese christian colombian conservative croatian cuban czech danish "
-    "democrat dutch ecuadorian egyptian english estonian ethiopian european evangelical filipina "
-    "filipino finnish flemish french georgian german ghanaian greek guatemalan haitian hindu "
-    "hispanic hungarian icelandic indian indonesian iranian iraqi irish israeli italian jain "
-    "jamaican japanese jewish jordanian kazakh kenyan korean kurdish kuwaiti labour laotian latina "
-    "latino latvian lebanese liberal libyan lithuanian lutheran macedonian malaysian maltese "
-    "mennonite methodist mexican moldovan mongolian mormon moroccan muslim nepalese nepali "
-    "nigerian norwegian orthodox pakistani palestinian panamanian pentecostal persian peruvian "
-    "polish portuguese presbyterian protestant quaker republican romanian russian rwandan saudi "
-    "scottish senegalese serbian shia sikh singaporean slovak slovenian somali spanish sunni "
-    "swedish swiss syrian taiwanese thai tory tunisian turkish ugandan ukrainian uruguayan vegan "
-    "vegetarian venezuelan vietnamese welsh yemeni zimbabwean".split()
-)
+_NOT_NAMES = read_words("not names")
 
 
 def find_introductions(text: str) -> Iterator[str]:

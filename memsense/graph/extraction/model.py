@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from memsense.graph.extraction.naming import entity_key
-from memsense.graph.extraction.words import COMMON
+from memsense.text.words import COMMON
 
 EntityKind = Literal[
     "speaker", "self", "name", "title", "identifier", "file", "host", "handle", "tag"
@@ -85,11 +85,7 @@ def find_mentions(
     sides: Sequence[tuple[str, str | None]],
     participants: Sequence[str],
 ) -> tuple[Mention, ...]:
-    """Return the mentions of an exchange: its speakers, and the entities that its texts name.
-
-    `sides` are texts, the user's first, each with its speakers' labels joined by ", ". A user
-    without a label may introduce herself; the name that she gives is of kind "self".
-    """
+    """Return an exchange's mentions: speakers, entities, and names that users give themselves."""
     # Imported here: a search needs no rules.
     from memsense.graph.extraction.introductions import find_introductions
 

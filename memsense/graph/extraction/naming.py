@@ -2,9 +2,8 @@
 
 import re
 
-from memsense.graph.extraction.words import COMMON
 from memsense.text.scripts import unify_forms
-from memsense.text.words import ALSO_WORDS
+from memsense.text.words import ALSO_WORDS, COMMON
 
 LONGEST_GRAM = 4
 LARGEST_KEYS = 120
@@ -20,10 +19,7 @@ _TOKEN = re.compile(r"[@#]?\w[^\s\"\u201c\u201d\u00ab\u00bb?!,;()\[\]{}]*")
 
 
 def entity_key(name: str) -> str:
-    """Return the name without case, outer punctuation, possessive ending and a leading "the".
-
-    Empty for names of fewer than two letters or digits.
-    """
+    """Return the name in lower case, without marks, possessive and "the"; "" if too short."""
     # Most names are ASCII, and need no Unicode normalisation.
     plain = name if name.isascii() else unify_forms(name).replace("\u2019", "'")
     plain = _EDGES.sub("", _BLANKS.sub(" ", plain.casefold()))
@@ -32,11 +28,7 @@ def entity_key(name: str) -> str:
 
 
 def question_keys(question: str) -> tuple[str, ...]:
-    """Return the keys of one to four neighbouring words that may name an entity, at most 120.
-
-    Keys that begin or end with a function word are left out; words that are both a name and an
-    English word ("will", "may") count only with a capital.
-    """
+    """Return at most 120 keys of one to four neighbouring words that may name an entity."""
     tokens = _TOKEN.findall(question[:LONGEST_QUESTION])
     # Judged once for each word: every word is part of up to ten grams.
     nameable = [_is_nameable(token) for token in tokens]

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from memsense.graph.extraction.model import EntityKind, Occurrence
 from memsense.graph.extraction.naming import entity_key
-from memsense.graph.extraction.words import COMMON, CONNECTORS, OPENING
 from memsense.text.identifiers import FILE, NUMBER, SNAKE, TICKET, VERSION, is_date
+from memsense.text.words import COMMON, CONNECTORS, OPENING
 
 LARGEST_TEXT = 20_000
 """Characters of an exchange that are read; what follows is rarely a person's own words."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.names import cut_spans, find_names, list_named, without_spans
-from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.search.question.quotations import find_quotations
 from memsense.search.question.tense import Tense, find_tense
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
@@ -20,22 +19,6 @@ from memsense.types import Chunk
 
 if TYPE_CHECKING:
     from memsense.search.question.time.order import Order
-
-__all__ = [
-    "DEFAULT_SCORES",
-    "NO_WORDING",
-    "DateScores",
-    "Interval",
-    "Neighbour",
-    "Question",
-    "Wording",
-    "analyse_question",
-    "date_proximity",
-    "find_phrase",
-    "find_quotations",
-    "fold_blanks",
-    "wording_pattern",
-]
 
 # Each quotation is a regular expression for PostgreSQL, which keeps 32 of them compiled. Others are
 # compiled anew for every candidate: 33 take four times as long.
@@ -54,10 +37,7 @@ _FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
 
 
 class Neighbour(NamedTuple):
-    """A memory next to the one that a question asks about, the anchor.
-
-    It is the `place`-th one before or after it, or the anchor itself at place 0.
-    """
+    """A memory `place` before or after the one that a question asks about, the anchor (place 0)."""
 
     chunk_id: int
     place: int

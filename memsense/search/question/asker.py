@@ -7,7 +7,7 @@ vectors and tokens meet more if the question says "I".
 import re
 from collections.abc import Sequence
 
-from memsense.text.words import ALSO_WORDS, GENERIC
+from memsense.text.words import ALSO_WORDS, GENERIC, read_words
 
 _ID_PARTS = re.compile(r"[ ._-]")
 _MOST_PARTS = 3
@@ -28,13 +28,7 @@ _AFTER_OBJECT = frozenset(
     "a about after and as at because before by for from if in into of on or so than that the then "
     "to today tomorrow what when where which who why with yesterday".split()
 )
-_PEOPLE = frozenset(
-    "aunt boss boy boyfriend brother brothers child children cousin colleague colleagues dad "
-    "daughter daughters dentist doctor father friend friends girl girlfriend grandfather grandma "
-    "grandmother grandpa husband kid kids landlady landlord man manager mother mum mom neighbour "
-    "neighbours neighbor neighbors nephew nephews niece nieces nurse parent parents partner people "
-    "person sister sisters son sons teacher teachers team uncle wife woman".split()
-)
+_PEOPLE = read_words("people")
 """Persons that a pronoun behind them may mean."""
 
 

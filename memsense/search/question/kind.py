@@ -91,8 +91,5 @@ def _has_other_letters(text: str) -> bool:
 
 @cache
 def _weights() -> NDArray[np.float32]:
-    """Return the weights of a logistic regression, (385,), its bias last.
-
-    benchmarks/fits/prompt_kind.py fitted them.
-    """
+    """Return the weights of a logistic regression, (385,), its bias last (benchmarks/fits)."""
     return np.load(DATA / "prompt_kind.npy")

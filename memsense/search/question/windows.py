@@ -23,10 +23,7 @@ LEAST_WORDS = 2
 
 
 class ChosenWindows(NamedTuple):
-    """The windows of a long question that are searched for, in its order.
-
-    `asking` is the index of the one that asks most: it says what kind of prompt the question is.
-    """
+    """The windows of a long question that are searched for; `asking` is the one that asks most."""
 
     windows: Sequence[Window]
     asking: int = 0
@@ -60,12 +57,7 @@ def find_asking(text: str) -> str:
 
 
 def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:
-    """Return the first and the last window, and of those between them the ones that ask most.
-
-    Args:
-        windows: All windows of a question, in its order.
-        most: Maximum number of windows, at least 1.
-    """
+    """Return the first and the last window, and of those between them the ones that ask most."""
     if len(windows) == 1:
         return ChosenWindows(windows)
     asks = [

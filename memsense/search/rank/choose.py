@@ -184,11 +184,6 @@ class Ranking:
         )
 
 
-def no_differing(chunk_id: int) -> frozenset[int]:  # noqa: ARG001
-    """Return no chunk: vectors alone decide what is a duplicate."""
-    return frozenset()
-
-
 def rank_candidates(
     candidates: Candidates,
     *,
@@ -198,7 +193,7 @@ def rank_candidates(
     top_k: int,
     sessions: bool,
     added: Mapping[int, Term] = NO_TERMS,
-    differing: FindDiffering = no_differing,
+    differing: FindDiffering = lambda _: frozenset(),
     tokens: QuestionTokens | None = None,
     min_score: float | None = None,
 ) -> Ranking:
@@ -448,7 +443,7 @@ def find_differing(
     that close.
     """
     if not profile.duplicate_overlap:
-        return no_differing
+        return lambda _: frozenset()  # vectors alone decide
     return _NearDuplicates(candidates, profile, fetch_texts).differing
 
 

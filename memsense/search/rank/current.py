@@ -45,19 +45,12 @@ class Messages(Protocol):
         ...
 
     def read(self, places: Sequence[int]) -> Sequence[str]:
-        """Return the sentences of the user nearest to the question in candidates.
-
-        Args:
-            places: Indexes of candidates in which the user says something.
-        """
+        """Return the user's sentences nearest to the question in candidates with a text."""
         ...
 
 
 class Succession(NamedTuple):
-    """Two candidates, by their rows: the newer one replaces what the older one says.
-
-    `reason` says by which words. `strength` is the logit of the regression.
-    """
+    """Two candidates' rows: the newer one replaces the older one, by these words and this logit."""
 
     older: int
     newer: int
@@ -66,8 +59,8 @@ class Succession(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Two candidates of the pool: the indexes of the one above and of the one below, which is the
-    wanted one, and the places of the older and of the newer.
+    """Two candidates of the pool: indexes of the one above and the wanted one below; their order in
+    time.
 
     `is_first`: no other candidate of the wanted time is between them.
     """
@@ -96,10 +89,7 @@ class Current:
 
     @cached_property
     def pool(self) -> Sequence[int]:
-        """Return the places of the best candidates that say something at a known time.
-
-        A long exchange has the place of its best part: its parts do not replace each other.
-        """
+        """Return the places of the best candidates with a time, of long exchanges the best part."""
         numbers, scores = self.candidates.exchange_numbers, self.scores
         have_text: list[bool] = self.messages.have_text.tolist()
         places: dict[int, int] = {}
@@ -134,11 +124,7 @@ class Current:
 
     @cached_property
     def judged(self) -> Mapping[tuple[int, int], Comparison]:
-        """Return the comparison of each pair that could change places.
-
-        A key has the index in `pool` of a candidate that is above another one, and that of the
-        other, which the question's tense prefers.
-        """
+        """Return the comparison of each pair, by its indexes in `pool`, that could swap."""
         return {(pair.above, pair.below): self._compare(pair) for pair in self._pairs}
 
     @cached_property
@@ -254,10 +240,7 @@ class Current:
         return dict(zip(places, map(read_statement, self.messages.read(places)), strict=True))
 
     def _may_rise(self, comparison: Comparison) -> bool:
-        """Return whether a newer statement is about the same, and nothing rules out a change.
-
-        The words are English ones: in other languages nothing is known of either.
-        """
+        """Return whether a newer English statement is about the same, and may be a change."""
         is_about_same = comparison.is_about_same and not comparison.is_ruled_out
         return is_about_same and self._are_english
 

@@ -21,7 +21,8 @@ from memsense.embed import QuestionTokens
 from memsense.embed.tokens import UNKNOWN_PIECE
 from memsense.search.explanation import SideValues, Term, WordMatch
 from memsense.search.profiles import SECOND_MODEL, VECTOR_ROUTES, Profile
-from memsense.search.question import Question, date_proximity
+from memsense.search.question import Question
+from memsense.search.question.proximity import date_proximity
 from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
     COLUMNS,
@@ -95,11 +96,7 @@ class Signal:
 
 
 class Scored(NamedTuple):
-    """A candidate's terms, in the order in which they are explained, and what they read.
-
-    `coverage` and `similarity` decide whether a memory concerns a prompt, even if their weights
-    are 0.
-    """
+    """A candidate's terms, in the order of their explanation, and the values behind them."""
 
     terms: tuple[Term, ...]
     coverage: float
@@ -333,10 +330,7 @@ def _latest_signal(
 def _beside_signal(
     candidates: Candidates, profile: Profile, question: Question, scores: Values
 ) -> Signal:
-    """Return the signal that lifts the memories next to the one asked about, nearest first.
-
-    The anchor itself follows them.
-    """
+    """Return the signal that lifts the memories next to the anchor, the nearest first."""
     rows: list[int] = []
     becauses: list[str] = []
     places = {chunk_id: row for row, chunk_id in enumerate(candidates.chunk_ids.tolist())}
@@ -623,11 +617,11 @@ class Comparison:
         return self.tokens.user_counts > 0
 
     def read(self, places: Sequence[int]) -> list[str]:
-        """Return the clause of the user nearest to the question, and its neighbours, as spelled in
-        the vocabulary, for each candidate.
+        """Return the user's clause nearest to the question, with its neighbours, for each
+        candidate.
 
-        Args:
-            places: Indexes among the candidates that have tokens; the user says something in each.
+        `places` are indexes among the candidates that have tokens; the user says something in each.
+        The text is spelled as in the vocabulary.
         """
         tokens, vocabulary = self.tokens, self.question.vocabulary
         are_ends, are_numbers = vocabulary.mask(CLAUSE_ENDS), vocabulary.are_numbers
@@ -694,10 +688,7 @@ class Comparison:
         return (best.astype(np.float64) @ self.shares)[number]
 
     def matches(self, row: int) -> Sequence[WordMatch]:
-        """Return the nearest word of a candidate for each word of the question, in its order.
-
-        They are computed when they are looked at.
-        """
+        """Return a candidate's nearest word for each word of the question, made when needed."""
         return _WordMatches(self, row)
 
     def match_words(self, row: int) -> tuple[WordMatch, ...]:

@@ -20,11 +20,7 @@ class Support(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of the ranking: a chunk, or a session and the chunk that stands for it.
-
-    `row` is the chunk's row. `best` are the rows of a session's best exchanges with their scores,
-    best first.
-    """
+    """An entry of the ranking: a chunk's row, or a session's with its best exchanges."""
 
     row: int
     score: float
@@ -106,10 +102,7 @@ def _score_support(
 def _score_best_turns(
     chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
 ) -> Entry:
-    """Score a session by its best turn, to which the second and the session chunk add a share.
-
-    Nothing of it needs a session chunk: sessions with and without one rank together.
-    """
+    """Score a session by its best turn, with shares of the second one and of the session chunk."""
     if not turns:
         row = chunks[0]
         return Entry(row, scores.fused[row] + scores.added[row], wants_session=True)

@@ -274,10 +274,7 @@ class Candidates(Sequence[Candidate]):
 
     @cached_property
     def exchange_numbers(self) -> NDArray[np.int64]:
-        """Return a number for each candidate's exchange, (n,), equal for the parts of one.
-
-        A session chunk counts as an exchange of its own.
-        """
+        """Return a number for each exchange or session chunk, (n,), equal for the parts of one."""
         numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
         keys = zip(self.session_numbers, self.ordinals.tolist(), strict=True)
         whole = self.is_session.tolist()

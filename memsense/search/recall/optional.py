@@ -49,10 +49,8 @@ class OptionalRoute(Protocol):
     ) -> Iterator[str]:
         """Yield its CTEs, the last under its name.
 
-        Args:
-            takes_part: Returns the condition on a column of chunk ids.
-            lookups: As in `Shape`.
-            cosines: Returns the query of the cosines of the chunks in a CTE.
+        `takes_part` returns the condition on a column of chunk ids, `cosines` the query of the
+        cosines of the chunks in a CTE; `lookups` is as in `Shape`.
         """
         ...
 
@@ -69,10 +67,7 @@ OPTIONAL_ROUTES: Mapping[Route, OptionalRoute] = MappingProxyType(
 def ask_optional(
     question: Question, profile: Profile, *, is_past: bool = False
 ) -> Mapping[Route, Mapping[str, Any]]:
-    """Return the optional routes that run for a question, with their parameters.
-
-    `is_past` leaves out those that can't read memory as it stood at a moment.
-    """
+    """Return the optional routes that run for a question now or in the past, with parameters."""
     requests: dict[Route, Mapping[str, Any]] = {}
     for name, route in OPTIONAL_ROUTES.items():
         runs = profile.weights[name] and (route.has_past or not is_past)

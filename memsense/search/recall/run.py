@@ -19,13 +19,7 @@ from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
 from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
 from memsense.search.recall.statement import (
-    NEAR_LETTERS,
-    NEAR_LEXEMES,
-    NEAR_SHARE,
-    NEAR_WORDS,
-    PART_LETTERS,
-    PART_SHARE,
-    REST_LETTERS,
+    NEAR,
     Indexed,
     Shape,
     past_statement,
@@ -206,10 +200,7 @@ class RecallState:
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
-    """Return the candidates by descending rrf_score, ties by chunk id, in one round trip.
-
-    Raises RecallTimeoutError after the request's timeout.
-    """
+    """Return the state and the candidates, by rrf_score and chunk id; raise RecallTimeoutError."""
     return run_recalls(connection, [request])[0]
 
 
@@ -262,10 +253,7 @@ def _by_frequency(languages: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
-    """Return the shape of the statement for a request.
-
-    `lookups` says whether the server serves its GIN indexes through functions only.
-    """
+    """Return the statement's shape; `lookups`: only functions reach the server's GIN indexes."""
     wording, weights = request.wording, request.weights
     quoted = ("quoted",) if wording.required else ()
     turns_only = "session" not in request.granularities
@@ -308,13 +296,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         **_other_values(request.other),
         "terms": request.terms,
         "query": request.query,
-        "near_words": NEAR_WORDS,
-        "near_lexemes": NEAR_LEXEMES,
-        "near_share": NEAR_SHARE,
-        "part_share": PART_SHARE,
-        "near_letters": NEAR_LETTERS,
-        "part_letters": PART_LETTERS,
-        "rest_letters": REST_LETTERS,
+        **NEAR,
         "question_words": profile.question_words,
         "route_limit": request.route_limit,
         "candidate_limit": request.candidate_limit,
@@ -443,10 +425,7 @@ def _read_wordings(
     identified: Mapping[str, tuple[float, list[int]]],
     wording: Wording,
 ) -> dict[int, WordingMatch]:
-    """Return the wordings that each candidate holds, by chunk id, with indexes from 0.
-
-    `worded` counts patterns from 1, the phrase before the quotations, if there is a phrase.
-    """
+    """Return each candidate's wordings by chunk id; `worded` counts from 1, the phrase first."""
     matches: dict[int, WordingMatch] = {}
     before = 1 + bool(wording.phrase)
     for chunk_id in worded.keys() | identified.keys():

@@ -57,32 +57,32 @@ HNSW_BREADTH: Mapping[Route, Breadth] = MappingProxyType(
 )
 """Breadth of each vector route's scan."""
 
-NEAR_WORDS = 3
-"""Words of a question that are looked up among near lexemes, if the memory lacks them."""
-
-NEAR_LEXEMES = 8
-"""Lexemes that stand in for such a word."""
-
-NEAR_SHARE, PART_SHARE = 0.8, 0.6
-"""Shares of its idf that a near lexeme counts: one with another letter or with more letters at an
-end, and one that the word begins or ends with.
-"""
-
 # March is no misspelt match, "recreate" no compound of "create": short lexemes are near to many.
-NEAR_LETTERS, PART_LETTERS, REST_LETTERS = 6, 4, 3
-"""Letters of the shortest word that may be misspelt, of the shortest part of a compound, and of
-what remains of the compound.
-"""
+NEAR: Mapping[str, float] = MappingProxyType(
+    {
+        # Words of a question that are looked up among near lexemes, if the memory lacks them, and
+        # lexemes that stand in for such a word.
+        "near_words": 3,
+        "near_lexemes": 8,
+        # Shares of its idf that a near lexeme counts: one with another letter or with more letters
+        # at an end, and one that the word begins or ends with.
+        "near_share": 0.8,
+        "part_share": 0.6,
+        # Letters of the shortest word that may be misspelt, of the shortest part of a compound, and
+        # of what remains of the compound.
+        "near_letters": 6,
+        "part_letters": 4,
+        "rest_letters": 3,
+    }
+)
+"""Parameters of the search for near lexemes."""
 
 CONDITIONS = (*FILTER_NAMES, QUOTED)
 """Names of all conditions that a search may set, in the order of the statement."""
 
 
 class Indexed(NamedTuple):
-    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide.
-
-    `other` is the second model, if a search reads two, and the width of its vectors.
-    """
+    """A user's memory with HNSW indexes for one model, and for a second one (`other`)."""
 
     scope_id: int
     model_id: int
@@ -297,10 +297,7 @@ def compose(shape: Shape) -> Iterator[str]:
 
 
 def load_functions() -> str:
-    """Return the SQL functions that recall calls, and those for people at psql; migrations run it.
-
-    `recall_lexical` consists of recall's own steps, with its arguments for recall's parameters.
-    """
+    """Return the SQL functions of recall's steps, which migrations make for psql, too."""
     everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
     shape = Shape(whose="all_users")
     steps = [
@@ -322,29 +319,15 @@ _FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
             "(SELECT t.tenant_id FROM memsense.tenants AS t WHERE t.name = recall_lexical.tenant)"
         ),
         "terms": "recall_lexical.question",
-        "near_words": str(NEAR_WORDS),
-        "near_lexemes": str(NEAR_LEXEMES),
-        "near_share": str(NEAR_SHARE),
-        "part_share": str(PART_SHARE),
-        "near_letters": str(NEAR_LETTERS),
-        "part_letters": str(PART_LETTERS),
-        "rest_letters": str(REST_LETTERS),
+        **{name: str(value) for name, value in NEAR.items()},
         "granularities": (
             "string_to_array(coalesce(recall_lexical.granularity, 'turn,session'), ',')"
         ),
         "weight_lexical": "1",
+        **{name: f"recall_lexical.{name}" for name in "namespace k1 b postings_budget".split()},
         **{
-            name: f"recall_lexical.{name}"
-            for name in (
-                "namespace",
-                "k1",
-                "b",
-                "weight_user",
-                "weight_assistant",
-                "weight_tag",
-                "weight_context",
-                "postings_budget",
-            )
+            f"weight_{field}": f"recall_lexical.weight_{field}"
+            for field in ("user", "assistant", "context", "tag")
         },
     }
 )
@@ -550,10 +533,7 @@ def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
 
 
 def _has_near(shape: Shape) -> bool:
-    """Return whether near lexemes stand in for words that the memory lacks.
-
-    The past has no index of its lexemes, which would all be read for each word.
-    """
+    """Return whether near lexemes stand in for unknown words; the past has no index of them."""
     return shape.lexical == "bm25f" and not shape.is_past
 
 

@@ -10,7 +10,7 @@ import pytest
 from foreign_databases import connect
 
 from memsense.draft.drafting import Annotations, Drafter
-from memsense.draft.facets import RuleTagger
+from memsense.draft.facets.tagger import RuleTagger
 from memsense.ingest import ReadOptions, ReadReport, expand_paths, read_source
 from memsense.text.projects import project_of
 from memsense.types import Conversation

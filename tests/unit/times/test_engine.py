@@ -10,8 +10,7 @@ from memsense.search.question.time.calendar import Calendar
 from memsense.search.question.time.context import MOST_INTERVALS
 from memsense.search.question.time.engine import find_intervals
 from memsense.search.question.time.lexer import MOST_READ
-from memsense.search.question.time.tables import TABLES, load_table
-from memsense.search.question.time.tables.table import Table, read_list
+from memsense.search.question.time.tables import TABLES, Table, load_table, read_list
 
 LANGUAGES = [load_table(code) for code in TABLES]
 

@@ -6,8 +6,7 @@ from functools import cache
 
 from memsense.search.question.time.interval import Interval
 from memsense.search.question.time.patterns import pattern
-from memsense.search.question.time.tables import TABLES, load_table
-from memsense.search.question.time.tables.table import read_forms
+from memsense.search.question.time.tables import TABLES, load_table, read_forms
 
 _WORD = r"[^\W_]+"
 
@@ -29,12 +28,8 @@ def _topicless() -> tuple[frozenset[str], re.Pattern[str]]:
 def is_dated_alone(text: str, intervals: Sequence[Interval]) -> bool:
     """Return whether a question has, apart from its times, only words without a topic.
 
-        is_dated_alone("What did I do in May?", intervals)  # True
-        is_dated_alone("What did I cook in May?", intervals)  # False
-
-    Args:
-        text: The question.
-        intervals: The times that it names; without any, it asks for something else.
+    is_dated_alone("What did I do in May?", intervals)  # True
+    is_dated_alone("What did I cook in May?", intervals)  # False
     """
     if not intervals:
         return False

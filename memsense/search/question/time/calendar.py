@@ -22,11 +22,7 @@ class Calendar:
     date_order: Literal["both", "dmy", "mdy"] = "both"
 
     def day_of(self, moment: datetime, *, zone_known: bool = True) -> date:
-        """Return the day of a memory's time.
-
-        Without a known zone, the time is a wall clock that is stored as UTC: its day is that of the
-        clock for askers of all zones.
-        """
+        """Return the day of a memory's time: of the stored clock, if its zone is unknown."""
         return moment.astimezone(self.zone if zone_known else UTC).date()
 
 

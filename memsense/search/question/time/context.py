@@ -26,7 +26,7 @@ from memsense.search.question.time.interval import (
 from memsense.search.question.time.patterns import pattern
 from memsense.search.question.time.rules import SATURDAY, count_units
 from memsense.search.question.time.sentence import Reading, Sentence
-from memsense.search.question.time.tables.table import Unit
+from memsense.search.question.time.tables import Unit
 
 HELPER = "the day from which others count"
 NAME = "a name: rue du 4-Septembre"
@@ -78,9 +78,7 @@ def choose_readings(readings: list[Reading]) -> list[Reading]:
 def choose_intervals(scored: Iterable[tuple[int, Interval]]) -> tuple[Interval, ...]:
     """Return the intervals of the longest words, and all of the same words; at most 16.
 
-    Args:
-        scored: The intervals with the scores of their languages: where two languages read the same
-            words, the likelier one of the question counts.
+    Where two languages read the same words, the likelier one of the question counts.
     """
     chosen: list[tuple[int, Interval]] = []
     for score, item in sorted(

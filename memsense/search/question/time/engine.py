@@ -24,8 +24,13 @@ from memsense.search.question.time.lexer import Token, read_visible, split_token
 from memsense.search.question.time.patterns import pattern
 from memsense.search.question.time.rules import read_times
 from memsense.search.question.time.sentence import Sentence
-from memsense.search.question.time.tables import TABLES, load_table
-from memsense.search.question.time.tables.table import read_forms, read_list, split_form
+from memsense.search.question.time.tables import (
+    TABLES,
+    load_table,
+    read_forms,
+    read_list,
+    split_form,
+)
 from memsense.search.question.time.vocabulary import (
     Vocabulary,
     Word,

@@ -80,10 +80,7 @@ class NumericDate(NamedTuple):
 
 
 def read_visible(text: str) -> str:
-    """Return the beginning of a text with blanks in place of its quotations and code.
-
-    It ends after `MOST_READ` characters outside of them, and offsets are those of the text.
-    """
+    """Return the first `MOST_READ` visible characters, with blanks for quotations and code."""
     hidden: list[Span] = []
     if pattern(_QUOTES).search(text):
         hidden = [span for span, _ in find_quotations(text)]
@@ -105,12 +102,7 @@ def read_visible(text: str) -> str:
 
 
 def split_tokens(text: str, known_before_hyphen: frozenset[str]) -> Iterator[Token]:
-    """Yield the tokens of a text.
-
-    Args:
-        text: The text.
-        known_before_hyphen: Words after which a hyphen may stand before a number ("mid-2023").
-    """
+    """Yield the tokens of a text; some words may have a hyphen before a number ("mid-2023")."""
     before, read = ["", ""], 0
     for match in pattern(_TOKEN, re.VERBOSE).finditer(text):
         kind, letters = match.lastgroup, match[0]

@@ -37,7 +37,7 @@ from memsense.search.question.time.interval import (
 )
 from memsense.search.question.time.patterns import pattern
 from memsense.search.question.time.sentence import YEAR_BEFORE, YEAR_BEHIND, Reading, Sentence
-from memsense.search.question.time.tables.table import Unit
+from memsense.search.question.time.tables import Unit
 from memsense.search.question.time.vocabulary import Word
 
 EVENING = 18

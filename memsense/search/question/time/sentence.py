@@ -16,7 +16,7 @@ from memsense.search.question.time.interval import (
     Interval,
     latest_days,
 )
-from memsense.search.question.time.tables.table import read_forms
+from memsense.search.question.time.tables import read_forms
 from memsense.search.question.time.vocabulary import Vocabulary, Word
 
 YEAR = r"(?:J?(?P<y{0}>[Yz])J?|(?P<last{0}>[LPXBCm])J|J(?P<behind{0}>[lxBCm])|(?P<named{0}>=))"
@@ -75,11 +75,7 @@ class Sentence:
 
     @property
     def today(self) -> date:
-        """Return the day of asking.
-
-        Raises:
-            ValueError: If it is unknown, so that no time that depends on it is read.
-        """
+        """Return the day of asking; raise ValueError, which ends a rule, if it is unknown."""
         if self.now is None:
             raise ValueError("the time of asking is unknown")
         return self.now.date()

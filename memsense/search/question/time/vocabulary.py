@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 from memsense.search.question.time.lexer import Token
-from memsense.search.question.time.tables import load_table
-from memsense.search.question.time.tables.table import read_forms, split_form
+from memsense.search.question.time.tables import load_table, read_forms, split_form
 
 SHORTEST_WITHOUT_ACCENTS = 4
 
@@ -50,13 +49,7 @@ class Vocabulary:
                 self.phrases.setdefault(spelling[0], []).append((spelling, role, value))
 
     def read(self, tokens: Sequence[Token], text: str, *, is_known: bool) -> list[Word]:
-        """Return the words of a question with their roles; several tokens may be one word.
-
-        Args:
-            tokens: The tokens of the question.
-            text: The question.
-            is_known: Whether the question is known to be of this language.
-        """
+        """Return the words of tokens with their roles; `is_known`: they are of this language."""
         words: list[Word] = []
         names = [token.text for token in tokens]
         position = 0

@@ -1,11 +1,16 @@
-"""Table of the words by which a language names times."""
+"""Words by which languages name times: a file of `memsense/data/words/times` for each language."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from functools import cache
+from typing import Any, cast
 
 from memsense.search.question.time.interval import Grain
 from memsense.search.question.time.patterns import pattern
+from memsense.text.words import read_sections
+
+TABLES = ("en", "de", "fr", "es", "ru")
+"""Languages that are written with blanks; Chinese and Japanese share the table `cjk`."""
 
 LAST_COMMON_ORDINAL = 3
 _STEPS = {"L": -1, "l": -1, "B": -1, "m": -2, "P": 0, "X": 1, "x": 1, "C": 1}
@@ -28,54 +33,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Words of a language that name times, each with a role that is written as one letter.
-
-    Forms of a word are separated by "|", and "last+e+er" has two: "laste" and "laster". A list has
-    its items separated by blanks, with "_" for a blank inside of one; they are numbered from 1, or
-    have keys: "one two 10=ten". `roles` is that of the words that only join others, by their roles:
-
-        e "in", f "on", s "since", b "before", a "after", u "until", y "by", h "for" and the like,
-        k "between", q "from", t "to", & "and", | "or", o "of", d articles, c pronouns,
-        L "last" before its noun, l behind it, B both, P "this", X "next" before, x behind, C both,
-        m "last but one"; a number behind the letter is how many units ahead another one is,
-        ^ "right" of "right after", $ "the last time", % "the first time",
-        A "ago" behind its number, G before it, p "vor" (before, ago), Z "in (two weeks)",
-        T times of the day, ~ "about" behind a unit, _ "числа" behind the number of a day,
-        @ words before a name ("Mr", "street"), # words that only look like others.
-
-    The lexer has letters of its own: D a day, Y a year, z two years, i a decade, Q a quarter, I a
-    date, n and j dates in digits, r two days, H other numbers, and the marks "- , . &".
-
-    Attributes:
-        months: List of the months (M), weekdays (W) from Monday on, seasons (S) from spring on.
-        short_weekdays: List of their abbreviations (v), which need a capital.
-        units: List of the units (U, K a quarter, J a year): the forms of one, "/", those of several
-            that may have no number. A count multiplies the unit ("2_week" for a fortnight).
-        numbers: List of the numbers (N); `vague` of those from "least-most" (V).
-        ordinals: List of the ordinal numbers (O); 0 is the last.
-        named: List of the named days (R) by how many days ago they are; `years` of years (=).
-        tonight: Phrases for what of today lies ahead.
-        next_days: List of the words (w) for the day after (1) or before (-1) another ("lendemain").
-        recently: Phrases (E) for a day of the last two weeks.
-        feasts: List of the feasts (F) by the names in `feasts.py`.
-        parts: List of the parts (g) of a month or year by the names in `interval.py`.
-        decades: List of the decades (i) by their first year.
-        counted: Nouns before which a number is no year.
-        future: Words of a question about the future; with one of `past` they don't count.
-        habits: Words (!) before a weekday or unit that mean all of them ("every").
-        common: Ordinary words by which the language is known.
-        shared: Words that count only in a text that is known to be of this language.
-        topicless: Words of a question that asks for nothing but a time.
-        month_leads: Roles before a month that has neither day nor year; " " if it needs none. The
-            others are leads of a year, a season, a quarter and so on.
-        verbs: Names of months that are also verbs or nouns; `people` those that are first names.
-        capital: Whether months "always" or "never" have a capital; others are not read alone.
-        month_first: Whether "May 7" is written.
-        cardinal_days: Whether days have cardinal numbers: "le trois mai".
-        has_dotted_days: Whether "28.11" is a day without a word before it or a dot behind it.
-        is_rolling: Whether "in the last week" means the last seven days.
-        is_behind: Whether words like "since" and "of" stand behind their noun.
-    """
+    """Words of a language that name times; memsense/data/words/times/README.md explains them."""
 
     months: str = ""
     weekdays: str
@@ -162,6 +120,17 @@ class Table:
                 role = {"quarter": "K", "year": "U" if count or is_many else "J"}.get(name, "U")
                 for form in read_forms(part):
                     yield form, role, Unit(name, int(count or 1), bool(is_many))
+
+
+@cache
+def load_table(code: str) -> Table:
+    """Return the table of a language, whose file is read with the first question."""
+    sections: dict[str, Any] = dict(read_sections(f"times/{code}"))
+    sections |= dict.fromkeys(sections.pop("flags", "").split(), True)
+    sections |= {
+        name: text.replace("_", " ") for name, text in sections.items() if name.endswith("_leads")
+    }
+    return Table(**sections)
 
 
 def read_list(items: str) -> Iterator[tuple[str, str]]:
