@@ -12,7 +12,7 @@ from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import AnyTime, AsList, Id, Name, about, shorten
+from memsense.inputs import AnyTime, AsList, Id, Name, shorten
 from memsense.parameters import Actor
 from memsense.store import access
 from memsense.store.access import AccessKey, KeyScope, NewKey
@@ -30,21 +30,11 @@ class AccessKeysResource:
     @takes
     def create(
         self,
-        scopes: Annotated[
-            _Scopes,
-            about(
-                'What the key allows: "read" to search and list, "write" to add, rate and give'
-                ' feedback, "forget" to forget and restore, "admin" to erase and to see jobs and'
-                " health."
-            ),
-        ] = ("read",),
+        scopes: _Scopes = ("read",),
         *,
-        name: Annotated[Name, about("Label, so that you recognise the key in lists.")] = "unnamed",
-        user_id: Annotated[
-            Id, about("Limit the key to this user's memory; it can't have \"admin\" then.")
-        ]
-        | None = None,
-        expires_at: Annotated[AnyTime, about("When it expires; default: never.")] | None = None,
+        name: Name = "unnamed",
+        user_id: Id | None = None,
+        expires_at: AnyTime | None = None,
         by: Actor | None = None,
     ) -> NewKey:
         """Create a key; its `text` is returned now and never again.
@@ -92,9 +82,7 @@ class AccessKeysResource:
         return run_read(self._context.pool, lambda it: access.list_keys(it, tenant_id))
 
     @takes
-    def revoke(
-        self, key_id: Annotated[Name, about("Id of the key, as `list` shows it.")]
-    ) -> AccessKey:
+    def revoke(self, key_id: Name) -> AccessKey:
         """Revoke a key for good, and return it.
 
         Args:

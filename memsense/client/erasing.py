@@ -16,7 +16,7 @@ from memsense.declaration import Facade, awaited, takes
 from memsense.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id
 from memsense.inputs import about as text
-from memsense.parameters import Actor, ErasureId, PageSize
+from memsense.parameters import Actor, PageSize, uuid_of
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
@@ -99,7 +99,7 @@ class ErasuresResource:
         return receipts
 
     @takes
-    def get(self, erasure_id: ErasureId) -> Receipt:
+    def get(self, erasure_id: Annotated[UUID | str, uuid_of("an erasure")]) -> Receipt:
         """Return the receipt of an erasure.
 
         Args:

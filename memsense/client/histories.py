@@ -16,7 +16,7 @@ from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.draft.messages import read_form
 from memsense.errors import NotFoundError
-from memsense.inputs import AsList, Limit, about
+from memsense.inputs import AsList, Limit
 from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
 from memsense.store import items
 from memsense.store.items import Collection, Item, PutItem
@@ -85,7 +85,7 @@ class HistoriesResource:
     def append(
         self,
         collection: CollectionName,
-        said: Annotated[_Items, about("Items to append, made by `Said.of`.")],
+        said: _Items,
         *,
         user_id: OwnerId,
         session_id: SessionId,
@@ -130,8 +130,7 @@ class HistoriesResource:
         *,
         user_id: OwnerId,
         session_id: SessionId,
-        limit: Annotated[Limit, about("Only the latest so many items; default: all.")]
-        | None = None,
+        limit: Limit | None = None,
     ) -> list[dict[str, Any]]:
         """Return the session's items in order.
 

@@ -43,14 +43,10 @@ class ItemsResource:
     def run(
         self,
         collection: CollectionName,
-        operations: Annotated[_Operations, about("Reads and writes, such as `PutItem`.")],
+        operations: _Operations,
         *,
-        model: Annotated[
-            InstanceOf[VectorModel],
-            about("Model of the vectors; vectors of another model are not compared."),
-        ]
-        | None = None,
-        omit_expired: Annotated[bool, about("Leave out items that have expired.")] = False,
+        model: InstanceOf[VectorModel] | None = None,
+        omit_expired: bool = False,
     ) -> list[Any]:
         """Run operations in one transaction.
 
@@ -109,8 +105,7 @@ class ItemsResource:
         collection: CollectionName,
         path: ItemPath,
         *,
-        limit: Annotated[Limit, about("Only the latest so many items; default: all.")]
-        | None = None,
+        limit: Limit | None = None,
     ) -> list[Item]:
         """Return the items at a path, oldest first.
 

@@ -41,10 +41,9 @@ class JobsResource:
     @takes
     def list(
         self,
-        status: Annotated[JobStatus, about('Only jobs that are "waiting", "running" or "dead".')]
-        | None = None,
+        status: JobStatus | None = None,
         *,
-        kind: Annotated[Name, about('Only jobs of this kind, such as "embed".')] | None = None,
+        kind: Name | None = None,
         limit: PageSize = 100,
     ) -> "list[Job]":
         """Return the jobs, those due next first, dead ones last.
@@ -104,7 +103,7 @@ class JobsResource:
     def run(
         self,
         *,
-        limit: Annotated[Limit, about("Maximum number of jobs; default: all.")] | None = None,
+        limit: Limit | None = None,
     ) -> JobsDone:
         """Do the jobs that are due, in this thread.
 
@@ -117,7 +116,7 @@ class JobsResource:
         return Worker(self._context).run(limit=limit)
 
     @takes
-    def work(self, stop: Annotated[threading.Event, _EVENT, about("Event that ends it.")]) -> None:
+    def work(self, stop: Annotated[threading.Event, _EVENT]) -> None:
         """Do jobs as they come until `stop` is set.
 
         After an exception such as KeyboardInterrupt, jobs in hand are given back.

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from memsense.client.context import Context
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import run_read
 from memsense.declaration import Facade, awaited, takes
-from memsense.inputs import Name, about
+from memsense.inputs import Name
 from memsense.parameters import Actor
 from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
 from memsense.search.settings import find_profile, plan_profile, plan_removal
@@ -49,8 +49,7 @@ class ProfilesResource:
     @takes
     def get(
         self,
-        name: Annotated[Name, about("Name of a shipped or stored profile; default: in force.")]
-        | None = None,
+        name: Name | None = None,
     ) -> Profile:
         """Return a profile, by default the one that searches use.
 
@@ -68,8 +67,8 @@ class ProfilesResource:
     @takes
     def create(
         self,
-        name: Annotated[Name, about("Name of the new profile.")],
-        base: Annotated[GivenProfile, about("Profile to start from.")] = "balanced",
+        name: Name,
+        base: GivenProfile = "balanced",
         *,
         by: Actor | None = None,
         **changes: object,
@@ -100,9 +99,7 @@ class ProfilesResource:
         return self.get(name)
 
     @takes
-    def delete(
-        self, name: Annotated[Name, about("Name of a stored profile.")], *, by: Actor | None = None
-    ) -> None:
+    def delete(self, name: Name, *, by: Actor | None = None) -> None:
         """Delete a stored profile.
 
         Args:

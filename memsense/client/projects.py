@@ -34,7 +34,7 @@ class ProjectsResource:
     @takes
     def create(
         self,
-        name: Annotated[_NewName, about("Name of the new project.")],
+        name: _NewName,
         session_ids: _Sessions = (),
     ) -> Project:
         """Create a pool of these sessions, which may be empty still.

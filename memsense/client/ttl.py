@@ -53,19 +53,10 @@ class TtlResource:
     @takes
     def set(
         self,
-        ttl: Annotated[
-            AnyDuration,
-            about('Time from storing to expiry: a timedelta, or a text such as "12h" or "30d".'),
-        ],
+        ttl: AnyDuration,
         *,
         tag: _RuleTag | None = None,
-        existing: Annotated[
-            bool,
-            about(
-                "Apply it to what is stored already, counted from when it was stored; what is older"
-                " expires at once."
-            ),
-        ] = False,
+        existing: bool = False,
         by: Actor | None = None,
     ) -> int:
         """Set how long memories are stored.
