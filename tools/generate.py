@@ -225,7 +225,7 @@ class Imports:
             return " | ".join(dict.fromkeys(self.render(item, module) for item in items))
         if origin is Literal:
             self.lines.add("from typing import Literal")
-            return f"Literal[{', '.join(map(repr, items))}]"
+            return f"Literal[{', '.join(map(_quoted, items))}]"
         if kind is Any:
             self.lines.add("from typing import Any")
             return "Any"
@@ -272,7 +272,7 @@ def read_signature(
         default = ""
         if item.default is not item.empty:
             is_plain = isinstance(item.default, str | int | float | tuple | None)
-            default = f" = {item.default!r}" if is_plain else " = ..."
+            default = f" = {_default(item.default)}" if is_plain else " = ..."
         star = "*" if item.kind is item.VAR_POSITIONAL else ""
         parts.append(f"{star}{name}: {kind}{default}")
     returns = node.returns
@@ -290,6 +290,8 @@ STUB_HEAD = '''"""Types of the views of one user: signatures of the verbs withou
 
 DO NOT EDIT: `make generate` writes this file from the verbs that user_view.py has rules for.
 """
+
+# fmt: off
 '''
 
 STUB_NAMES = """
@@ -315,7 +317,7 @@ def write_views() -> str:
     for name, whole in VIEWS.items():
         module = Module.read(whole.__module__)
         methods = {node.name: node for node in public_members(module, whole.__name__)}
-        bodies.append(f"class {name}(OneUser):{USER_RESOURCES if name == 'UserMemory' else ''}")
+        bodies.append(f"\nclass {name}(OneUser):{USER_RESOURCES if name == 'UserMemory' else ''}")
         for verb in user_view.RULES[whole]:
             parameters, result = read_signature(module, whole.__name__, methods[verb], imports)
             bodies.append(f"    def {verb}({parameters}) -> {result}: ...")
@@ -325,9 +327,8 @@ def write_views() -> str:
         "from memsense.client.user_view import OneUser",
         "from memsense.store.projects import Project",
     }
-    return _tidy(
-        "\n".join([STUB_HEAD, *sorted(needed), *bodies]), "memsense/client/user_memory.pyi"
-    )
+    text = "\n".join([STUB_HEAD, *sorted(needed), *bodies]) + "\n"
+    return _with_sorted_imports(text, "memsense/client/user_memory.pyi")
 
 
 # Options of the command line ---------------------------------------------------------------------
@@ -445,17 +446,18 @@ def _cli_type(kind: Any) -> str | None:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def _tidy(text: str, target: str) -> str:
-    for command in (["check", "--fix", "--quiet", "--select", "I,UP,F401"], ["format", "--quiet"]):
-        text = subprocess.run(  # noqa: S603 (our own commands)
-            [sys.executable, "-m", "ruff", *command, "--stdin-filename", target, "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=ROOT,
-        ).stdout
-    return text
+def _with_sorted_imports(text: str, target: str) -> str:
+    return subprocess.run(  # noqa: S603 (our own command)
+        [
+            *(sys.executable, "-m", "ruff", "check", "--fix", "--quiet", "--select", "I,UP,F401"),
+            *("--stdin-filename", target, "-"),
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
 
 
 def generate(*, check: bool) -> list[str]:
