@@ -47,8 +47,7 @@ SessionId = Annotated[Id, about("The conversation that it belongs to: an id of y
 MemoryId = Annotated[ChunkId, about("The memory's chunk id, as searches and lists show it.")]
 Reason = Annotated[Note, about("Why, for the memory's history; up to 10,000 characters.")]
 WriteKey = Annotated[
-    Name,
-    about("Idempotency key: a call repeated under its key within seven days is done once."),
+    Name, about("Idempotency key: a call repeated under its key within seven days is done once.")
 ]
 Actor = Annotated[
     Name, about("Who does it, for the receipt or history; default: the operating system's user.")

@@ -196,12 +196,10 @@ def update(
     chunk: ChunkId,
     *,
     user_text: Annotated[
-        str | None,
-        typer.Option("--user-text", metavar="TEXT", help="New text of the user's side."),
+        str | None, typer.Option("--user-text", metavar="TEXT", help="New text of the user's side.")
     ] = None,
     assistant_text: Annotated[
-        str | None,
-        typer.Option("--assistant-text", metavar="TEXT", help="New text of the answer."),
+        str | None, typer.Option("--assistant-text", metavar="TEXT", help="New text of the answer.")
     ] = None,
     facets: Annotated[
         list[str] | None,

@@ -36,8 +36,7 @@ def init(
     ctx: typer.Context,
     *,
     roles: Annotated[
-        bool,
-        typer.Option("--roles", help="Also create the roles that keep tenants apart."),
+        bool, typer.Option("--roles", help="Also create the roles that keep tenants apart.")
     ] = False,
     citus: Annotated[
         bool,
@@ -164,8 +163,7 @@ def seal(
         bool, typer.Option("--replace", help="Stop accepting the keys that were given before.")
     ] = False,
     strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Refuse if memsense_app may create temporary objects."),
+        bool, typer.Option("--strict", help="Refuse if memsense_app may create temporary objects.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Seal the tenants no longer.")] = False,
 ) -> None:
@@ -202,8 +200,7 @@ def purge(
     ctx: typer.Context,
     *,
     full: Annotated[
-        bool,
-        typer.Option("--full", help="Rewrite the tables too; each is locked meanwhile."),
+        bool, typer.Option("--full", help="Rewrite the tables too; each is locked meanwhile.")
     ] = False,
     output: Output = "table",
 ) -> None:
@@ -474,11 +471,7 @@ def _server_fields(url: str) -> dict[str, Any]:
     with connect(url) as connection:
         major, minor = divmod(connection.info.server_version, 10_000)
         state = migrate.read_state(connection)
-    return {
-        "postgresql": f"{major}.{minor}",
-        "schema": state.current,
-        "schema_needed": state.head,
-    }
+    return {"postgresql": f"{major}.{minor}", "schema": state.current, "schema_needed": state.head}
 
 
 @app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

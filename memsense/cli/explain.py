@@ -72,11 +72,7 @@ def _format_value(value: object) -> str:
 
 @options_of("traces.replay")
 def replay(
-    ctx: typer.Context,
-    trace_id: TraceId,
-    *,
-    selection: Selection,
-    output: Output = "table",
+    ctx: typer.Context, trace_id: TraceId, *, selection: Selection, output: Output = "table"
 ) -> None:
     """Run a recorded search again, unchanged or with other constants; show what moved and why.
 

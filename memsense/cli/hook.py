@@ -4,14 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memsense.cli.quick import (
-    MAX_TOKENS,
-    MOST_IDLE,
-    OPENING_TIMEOUT,
-    TIMEOUT,
-    HookCall,
-    answer,
-)
+from memsense.cli.quick import MAX_TOKENS, MOST_IDLE, OPENING_TIMEOUT, TIMEOUT, HookCall, answer
 from memsense.cli.quick import serve as run_daemon
 from memsense.cli.target import target_of
 from memsense.environment import default_user
@@ -36,8 +29,7 @@ def hook(
         ),
     ] = None,
     max_tokens: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Maximum tokens of memories before a prompt."),
+        int, typer.Option(min=1, metavar="N", help="Maximum tokens of memories before a prompt.")
     ] = MAX_TOKENS,
     timeout: Annotated[
         float,
@@ -56,8 +48,7 @@ def hook(
         ),
     ] = OPENING_TIMEOUT,
     serve: Annotated[
-        bool,
-        typer.Option("--serve", help="Run the daemon that answers hooks; hooks start it."),
+        bool, typer.Option("--serve", help="Run the daemon that answers hooks; hooks start it.")
     ] = False,
     idle: Annotated[
         float,

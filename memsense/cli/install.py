@@ -20,13 +20,11 @@ from memsense.hosts.places import HOSTS, NAME, HostName, Server
 def install(
     ctx: typer.Context,
     host: Annotated[
-        HostName,
-        typer.Argument(metavar="HOST", help=f"Coding agent, one of {', '.join(HOSTS)}."),
+        HostName, typer.Argument(metavar="HOST", help=f"Coding agent, one of {', '.join(HOSTS)}.")
     ],
     *,
     user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", metavar="NAME", help="User whose memory to serve."),
+        str | None, typer.Option("--user", "-u", metavar="NAME", help="User whose memory to serve.")
     ] = None,
     agent: Annotated[
         str | None,

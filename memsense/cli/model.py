@@ -52,8 +52,7 @@ def add(
     url: Annotated[
         str | None,
         typer.Option(
-            metavar="URL",
-            help="Server with POST /embeddings, such as http://localhost:11434/v1.",
+            metavar="URL", help="Server with POST /embeddings, such as http://localhost:11434/v1."
         ),
     ] = None,
     dimension: Annotated[

@@ -10,16 +10,7 @@ from rich.text import Text
 
 from memsense.cli.options import Output, Question, Selection, help_of, options_of
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.render import (
-    add_row,
-    console,
-    excerpt,
-    plain,
-    print_json,
-    shorten,
-    table,
-    when,
-)
+from memsense.cli.render import add_row, console, excerpt, plain, print_json, shorten, table, when
 from memsense.cli.target import check_profile, target_of
 
 if TYPE_CHECKING:
@@ -40,9 +31,7 @@ def search(
     prompt: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            min=1,
-            help="Print text for a prompt instead, of N tokens at most.",
+            metavar="N", min=1, help="Print text for a prompt instead, of N tokens at most."
         ),
     ] = None,
     prompt_format: Annotated[

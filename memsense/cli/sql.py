@@ -82,8 +82,7 @@ def recall(
     superseding: Annotated[
         bool,
         typer.Option(
-            "--superseding",
-            help="Let take part what superseded a candidate, as most searches do.",
+            "--superseding", help="Let take part what superseded a candidate, as most searches do."
         ),
     ] = False,
     rarest: Annotated[
@@ -107,8 +106,7 @@ def recall(
     expired: Annotated[
         bool,
         typer.Option(
-            "--lapsed/--none-lapsed",
-            help="Whether memories of the scope may have expired.",
+            "--lapsed/--none-lapsed", help="Whether memories of the scope may have expired."
         ),
     ] = True,
     lookups: Annotated[

@@ -19,8 +19,7 @@ from memsense.db.usage import UsageBy
 from memsense.errors import ConfigurationError
 
 app = new_app(
-    no_args_is_help=True,
-    help="Operate on whole tenants, as the tables' owner or a superuser.",
+    no_args_is_help=True, help="Operate on whole tenants, as the tables' owner or a superuser."
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the tenant.")]
@@ -74,8 +73,7 @@ def show_usage(
     name: Name,
     *,
     days: Annotated[
-        int,
-        typer.Option("--days", metavar="N", min=1, help="UTC days to sum, today's included."),
+        int, typer.Option("--days", metavar="N", min=1, help="UTC days to sum, today's included.")
     ] = 30,
     by: Annotated[UsageBy, typer.Option("--by", help="What to sum by.")] = "user",
     limit: Annotated[

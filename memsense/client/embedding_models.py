@@ -366,11 +366,7 @@ class ModelsResource:
 
     @takes
     def compare(
-        self,
-        name: _ModelName,
-        count: Limit = 20,
-        *,
-        dimension: _ModelDimension | None = None,
+        self, name: _ModelName, count: Limit = 20, *, dimension: _ModelDimension | None = None
     ) -> ModelComparison:
         """Run recorded searches again with the model in use and with this one.
 

@@ -267,12 +267,7 @@ class _Session:
         return PutItem(
             path=self.path,
             key=item.key or uuid4().hex,
-            value={
-                "value": item.value,
-                "role": item.role,
-                "text": item.text,
-                "at": at.isoformat(),
-            },
+            value={"value": item.value, "role": item.role, "text": item.text, "at": at.isoformat()},
             user_id=self.user_id,
             session_id=self.session_id,
         )

@@ -38,10 +38,7 @@ class IndexesResource:
         self._writes = writes
 
     @takes
-    def make_sessions(
-        self,
-        user_id: Id | None = None,
-    ) -> int:
+    def make_sessions(self, user_id: Id | None = None) -> int:
         """Make the session chunks that writes in mode "hybrid" left for later.
 
         A search for sessions makes those that it needs by itself.
@@ -155,11 +152,7 @@ class IndexesResource:
         return work_by_user(self._context.pool, namespace, user_id, work, on_user)
 
     @takes
-    def find_rules(
-        self,
-        *,
-        user_id: Id | None = None,
-    ) -> int:
+    def find_rules(self, *, user_id: Id | None = None) -> int:
         """Find the standing rules of memories that were stored before they were looked for.
 
         Each memory that has one is updated, as `update` does with the text that it has.
@@ -195,10 +188,7 @@ class IndexesResource:
 
     @takes
     def rebuild(
-        self,
-        language: Name | None = None,
-        *,
-        on_chunks: Callable[[int], object] = lambda _: None,
+        self, language: Name | None = None, *, on_chunks: Callable[[int], object] = lambda _: None
     ) -> Reindexing:
         """Make the words of all memories again, for example in another language.
 

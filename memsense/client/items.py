@@ -101,11 +101,7 @@ class ItemsResource:
 
     @takes
     def tail(
-        self,
-        collection: CollectionName,
-        path: ItemPath,
-        *,
-        limit: Limit | None = None,
+        self, collection: CollectionName, path: ItemPath, *, limit: Limit | None = None
     ) -> list[Item]:
         """Return the items at a path, oldest first.
 

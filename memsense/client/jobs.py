@@ -40,11 +40,7 @@ class JobsResource:
 
     @takes
     def list(
-        self,
-        status: JobStatus | None = None,
-        *,
-        kind: Name | None = None,
-        limit: PageSize = 100,
+        self, status: JobStatus | None = None, *, kind: Name | None = None, limit: PageSize = 100
     ) -> "list[Job]":
         """Return the jobs, those due next first, dead ones last.
 
@@ -100,11 +96,7 @@ class JobsResource:
         return run_transaction(self._context.pool, work)
 
     @takes
-    def run(
-        self,
-        *,
-        limit: Limit | None = None,
-    ) -> JobsDone:
+    def run(self, *, limit: Limit | None = None) -> JobsDone:
         """Do the jobs that are due, in this thread.
 
         A text that can't be embedded fails and waits longer each time; after its last attempt the

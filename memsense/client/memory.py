@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from memsense.embed.base import Embedder
     from memsense.store.jobs import JobCounts
 
-_AnEmbedder = Annotated[
-    "Embedder",
-    with_attributes("model", "dimension", "embed", "embed_query"),
-]
+_AnEmbedder = Annotated["Embedder", with_attributes("model", "dimension", "embed", "embed_query")]
 _ATagger = Annotated[FacetTagger, with_attributes("name", "tag")]
 _AnExtractor = Annotated[EntityExtractor, with_attributes("name", "extract")]
 _AReranker = Annotated[Reranker, with_attributes("name", "rerank")]

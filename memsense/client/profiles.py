@@ -47,10 +47,7 @@ class ProfilesResource:
         return [*(KnownProfile(profile=p, origin="shipped") for p in PROFILES.values()), *own]
 
     @takes
-    def get(
-        self,
-        name: Name | None = None,
-    ) -> Profile:
+    def get(self, name: Name | None = None) -> Profile:
         """Return a profile, by default the one that searches use.
 
         Args:

@@ -32,11 +32,7 @@ class ProjectsResource:
         self._context = context
 
     @takes
-    def create(
-        self,
-        name: _NewName,
-        session_ids: _Sessions = (),
-    ) -> Project:
+    def create(self, name: _NewName, session_ids: _Sessions = ()) -> Project:
         """Create a pool of these sessions, which may be empty still.
 
             memory.projects.create("kitchen", ["monday", "friday"])

@@ -212,8 +212,7 @@ class QuestionsResource:
         """
         context = self._context
         chunks = run_read(
-            context.pool,
-            lambda it: fetch_shown(it, context.require_namespace(it), [chunk_id]),
+            context.pool, lambda it: fetch_shown(it, context.require_namespace(it), [chunk_id])
         )
         if not chunks:
             raise no_chunk(chunk_id)

@@ -201,10 +201,7 @@ class TracesResource:
         return trace
 
     @takes
-    def prune(
-        self,
-        days: Annotated[float, number(0, 1_000_000)] | None = None,
-    ) -> int:
+    def prune(self, days: Annotated[float, number(0, 1_000_000)] | None = None) -> int:
         """Delete old traces, and return how many there were.
 
         Args:

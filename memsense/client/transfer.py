@@ -29,12 +29,7 @@ from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import shorten
 from memsense.search.settings import plan_import
 from memsense.store.exporting import describe_export, export_chunks, list_users
-from memsense.store.importing import (
-    ExportedSession,
-    Imported,
-    holds_memories,
-    import_session,
-)
+from memsense.store.importing import ExportedSession, Imported, holds_memories, import_session
 from memsense.store.quotas import keep_quota
 from memsense.store.scopes import lock_scope
 from memsense.store.settings import lock_settings, write_changes
@@ -138,11 +133,7 @@ class Transfer:
         return report
 
     def import_from(
-        self,
-        place: Place,
-        on_session: Callable[[ImportReport], object],
-        *,
-        settings: bool | None,
+        self, place: Place, on_session: Callable[[ImportReport], object], *, settings: bool | None
     ) -> ImportReport:
         """Store what a file holds: first its settings, then each session in its own transaction.
 

@@ -1099,11 +1099,7 @@ class Memory:
         return self._listing.growth(days)
 
     @takes
-    def matching_words(
-        self,
-        words: Names,
-        lexemes: Names,
-    ) -> set[str]:
+    def matching_words(self, words: Names, lexemes: Names) -> set[str]:
         """Return the words that a text search for the lexemes matches, to highlight them.
 
         memory.matching_words(hit.content.split(), result.question["lexemes"])
@@ -1131,10 +1127,7 @@ class Memory:
 
     @takes
     def get_many(
-        self,
-        chunk_ids: Annotated[Sequence[ChunkId], AsList],
-        *,
-        timeout: Timeout | None = None,
+        self, chunk_ids: Annotated[Sequence[ChunkId], AsList], *, timeout: Timeout | None = None
     ) -> dict[int, Chunk]:
         """Return memories by id, of any status; ids that do not exist are left out.
 

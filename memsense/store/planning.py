@@ -191,10 +191,7 @@ def select_missing(
     memory = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
     if memory is None or not draft.format:
         return draft
-    scope = Scope(
-        tenant_id=namespace.tenant_id,
-        scope_id=memory.scope_id,
-    )
+    scope = Scope(tenant_id=namespace.tenant_id, scope_id=memory.scope_id)
     plan = _plan_by_ledger(connection, scope, draft)
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
 

@@ -121,11 +121,7 @@ def fetch_texts(
 
     Parts of an exchange come without the opening that they repeat.
     """
-    values = {
-        "tenant_id": tenant_id,
-        "scope_ids": list(scope_ids),
-        "chunk_ids": list(chunk_ids),
-    }
+    values = {"tenant_id": tenant_id, "scope_ids": list(scope_ids), "chunk_ids": list(chunk_ids)}
     if as_of is None:
         return dict(fetch_all(connection, "fetch_texts", values, FILE))
     statement = as_sql(chunks_as_past(fill("fetch_texts", FILE)))

@@ -320,10 +320,7 @@ def fetch_standing(
         condition = exchanges_condition(filters)
         passes.append(fill("passes", FILE, filter="exchanges", condition=condition))
     statement = fill(
-        "fetch_standing",
-        FILE,
-        quoted=fill("quoted", "recall.sql"),
-        passes=",\n".join(passes),
+        "fetch_standing", FILE, quoted=fill("quoted", "recall.sql"), passes=",\n".join(passes)
     )
     parameters = {**values, "chunk_id": chunk_id}
     return find_one(connection, as_sql(statement), parameters, of=Standing)

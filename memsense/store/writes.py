@@ -10,13 +10,7 @@ from psycopg.types.json import Jsonb
 from memsense.actor import current_actor
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, execute_together, fetch_all
-from memsense.draft.chunking import (
-    Link,
-    Turn,
-    build_session_chunks,
-    is_long,
-    link_turns,
-)
+from memsense.draft.chunking import Link, Turn, build_session_chunks, is_long, link_turns
 from memsense.draft.expiry import has_expired
 from memsense.draft.vectors import BatchVectors
 from memsense.store import rows
@@ -351,10 +345,7 @@ def record_events(
 
 
 def _record_messages(
-    connection: Connection,
-    scope: Scope,
-    draft: SessionDraft,
-    exchanges: Sequence[ExchangeDraft],
+    connection: Connection, scope: Scope, draft: SessionDraft, exchanges: Sequence[ExchangeDraft]
 ) -> None:
     """Record the messages of the exchanges in the ledger of what was ingested."""
     messages = [
@@ -377,11 +368,7 @@ def _record_messages(
 
 
 def _grow_session_chunks(
-    connection: Connection,
-    scope: Scope,
-    session_id: str,
-    turns: Sequence[ChunkDraft],
-    embed: Embed,
+    connection: Connection, scope: Scope, session_id: str, turns: Sequence[ChunkDraft], embed: Embed
 ) -> list[int]:
     """Continue the session's last session chunk with new turns; return the ids it wrote."""
     stored = rows.read_session_chunks(connection, scope, session_id)
