@@ -5,7 +5,7 @@
 
 - The `Args:` sections of the public methods: the lines of parameters whose type carries a text.
 - memsense/client/user_memory.pyi: types of the views of one user, from the verbs and resources.
-- memsense/cli/declared.py: the parameters that become options of the command line.
+- memsense/cli/declared.json: the parameters that become options of the command line.
 """
 
 import ast
@@ -284,6 +284,21 @@ def read_signature(
     return ", ".join(parts), result
 
 
+def _default(value: Any) -> str:
+    """Return the default as source, with double quotes."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, tuple) and value:
+        items = cast("tuple[object, ...]", value)
+        return f"({', '.join(_default(item) for item in items)},)"
+    return repr(cast("object", value))
+
+
+def _quoted(text: str) -> str:
+    """Return the text as a literal with the quotes that the formatter prefers."""
+    return repr(text) if '"' in text else json.dumps(text, ensure_ascii=False)
+
+
 # The views of one user --------------------------------------------------------------------------
 
 STUB_HEAD = '''"""Types of the views of one user: signatures of the verbs without `user_id`.
@@ -342,104 +357,52 @@ CLI_VERBS = {
 }  # fmt: skip
 """Methods whose parameters become options, by class; a resource's are named `traces.replay`."""
 
-CLI_HEADER = '''"""Parameters of the verbs that the command line calls, without importing MemSense.
-
-That import takes 0.6 s of processor time, more than all of `memsense search --help`. Written by
-`make generate` from the public signatures; DO NOT CHANGE! Change the signatures instead.
-"""
-
-# ruff: noqa: E501
-# fmt: off
-
-from datetime import datetime, timedelta
-from typing import Any, Literal
-
-Declared = tuple[Any, Any, str]
-"""A parameter's type, default and text; a required parameter has the default `...`."""
-
-PARAMETERS: dict[str, Declared] = {
-'''
-CLI_MIDDLE = '''}
-"""Every declaration once: by name, with a number where verbs declare a name differently."""
-
-_VERBS = {
-'''
-CLI_FOOT = """}
-
-VERBS: dict[str, dict[str, Declared]] = {
-    verb: {name.partition(" ")[0]: PARAMETERS[name] for name in names}
-    for verb, names in _VERBS.items()
-}
-"""
-
 
 def write_cli() -> str:
-    """Return the source of memsense/cli/declared.py."""
-    keys: dict[str, str] = {}
-    verb_lines: list[str] = []
+    """Return the text of memsense/cli/declared.json."""
+    parameters: dict[str, dict[str, Any]] = {}
+    verbs_by_name: dict[str, list[str]] = {}
     for place, verbs in CLI_VERBS.items():
         module, _, name = place.partition(":")
         owner = getattr(import_module(module), name)
         resource = "" if name == "Memory" else name.removesuffix("Resource").lower() + "."
         for verb in verbs:
-            names: list[str] = []
+            keys = verbs_by_name.setdefault(resource + verb, [])
             for item in parameters_of(getattr(owner, verb)).values():
-                kind = _cli_type(item.plain_type)
-                if kind is not None:
-                    default = "..." if item.is_required else _default(item.default)
-                    source = f"({kind}, {default}, {_quoted(item.text)})"
+                fields = _cli_type(item.plain_type)
+                if fields is not None:
+                    default = {} if item.is_required else {"default": item.default}
+                    fields = {**fields, **default, "text": item.text}
                     key = item.name
-                    while keys.setdefault(key, source) != source:
+                    while parameters.setdefault(key, fields) != fields:
                         key = f"{item.name} {int(key.partition(' ')[2] or 1) + 1}"
-                    names.append(key)
-            verb_lines.append(
-                f"    {_quoted(resource + verb)}: [{', '.join(map(_quoted, names))}],"
-            )
-    lines = [f"    {_quoted(key)}: {source}," for key, source in keys.items()]
-    return f"{CLI_HEADER}{_joined(lines)}{CLI_MIDDLE}{_joined(verb_lines)}{CLI_FOOT}"
+                    keys.append(key)
+    declared = {"parameters": parameters, "verbs": verbs_by_name}
+    return json.dumps(declared, ensure_ascii=False, indent=1) + "\n"
 
 
-def _joined(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _default(value: Any) -> str:
-    """Return the default as source, with double quotes."""
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, tuple) and value:
-        items = cast("tuple[object, ...]", value)
-        return f"({', '.join(_default(item) for item in items)},)"
-    return repr(cast("object", value))
-
-
-def _quoted(text: str) -> str:
-    """Return the text as a literal with the quotes that the formatter prefers."""
-    return repr(text) if '"' in text else json.dumps(text, ensure_ascii=False)
-
-
-def _cli_type(kind: Any) -> str | None:
-    """Return the source of the type of an option's value; None if no option can have the type."""
+def _cli_type(kind: Any) -> dict[str, Any] | None:
+    """Return the type of an option's value; None if no option can have the type."""
     origin, items = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         members = [_cli_type(item) for item in items if item is not type(None)]
         # A text that is read as a time is a time; a text that names a profile is a text.
         for name in ("datetime", "timedelta", "str"):
-            if name in members:
-                return name
+            if {"type": name} in members:
+                return {"type": name}
         usable = [member for member in members if member is not None]
         return usable[0] if len(usable) == 1 else None
     if kind in (str, int, float, bool, datetime, timedelta):
-        return kind.__name__
+        return {"type": kind.__name__}
     if origin is Literal:
-        return f"Literal[{', '.join(map(_quoted, items))}]"
+        return {"choices": items}
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        return "dict[str, Any]"
+        return {"type": "dict"}
     if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
         if set(get_args(items[0])) == {int, str}:
-            return "list[int | str]"
+            return {"type": "ids"}
         member = _cli_type(items[0])
-        return None if member is None else f"list[{member}]"
+        return None if member is None else {**member, "is_list": True}
     return None
 
 
@@ -479,7 +442,7 @@ def _list_files() -> Iterator[tuple[Path, str]]:
         module = Module.read(name)
         yield module.path, write_args(module, owners)
     yield ROOT / "memsense/client/user_memory.pyi", write_views()
-    yield ROOT / "memsense/cli/declared.py", write_cli()
+    yield ROOT / "memsense/cli/declared.json", write_cli()
 
 
 def main() -> int:
