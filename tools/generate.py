@@ -31,10 +31,10 @@ from memsense.client.traces import TracesResource  # noqa: E402
 from memsense.client.verbs import Memory  # noqa: E402
 from memsense.declaration import (  # noqa: E402
     parameters_of,
-    read_arguments,
     split_text,
 )
 from memsense.graph.resource import Entities  # noqa: E402
+from memsense.text.docstrings import read_arguments  # noqa: E402
 
 CLASSES = {
     "memsense.client.settings": ["SettingsResource"],

@@ -7,15 +7,16 @@ takes 0.2 s of processor time, `memsense search --help` 0.7 s.
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 import memsense
 from memsense.actor import acting_as, format_actor
+from memsense.cli.described import with_help_texts
 from memsense.cli.exits import (
     INTERRUPTED,
     SIGNALLED,
@@ -27,6 +28,8 @@ from memsense.cli.exits import (
 from memsense.cli.target import Target
 from memsense.errors import MemSenseError
 from memsense.text.nearest import did_you_mean
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 GROUPS = {
     "Store": {
@@ -205,10 +208,7 @@ def _write_groups(formatter: Any, names: Iterable[str]) -> None:
 
 def show_help(
     ctx: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[all | COMMAND...]", help="Default: the commands to begin with."),
-    ] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="[all | COMMAND...]")] = None,
 ) -> None:
     """Show the commands to begin with, all commands, or the help of one.
 
@@ -216,6 +216,9 @@ def show_help(
       memsense help all
       memsense help search
       memsense help db upgrade
+
+    Args:
+        command: Default: the commands to begin with.
     """
     at: Any = ctx.find_root()
     if command == ["all"]:
@@ -267,7 +270,27 @@ def _json_flag(
     """Declare the option --json."""
 
 
-def new_app(**settings: Any) -> typer.Typer:
+class App(typer.Typer):
+    """Group of commands whose options have their help in the `Args:` section of the docstring."""
+
+    def command(self, *names: Any, **settings: Any) -> Callable[[Command], Command]:
+        """Add a function as a command."""
+        return _described(super().command(*names, **settings))
+
+    def callback(self, **settings: Any) -> Callable[[Command], Command]:
+        """Add a function that runs before the commands, and has the group's options."""
+        return _described(super().callback(**settings))
+
+
+def _described(add: Callable[..., object]) -> Callable[[Command], Command]:
+    def decorate(function: Command) -> Command:
+        add(with_help_texts(function))
+        return function
+
+    return decorate
+
+
+def new_app(**settings: Any) -> App:
     """Return a Typer with the settings that all commands share."""
     shared: dict[str, Any] = {
         # Rich's help and tracebacks would import Rich, which `memsense --help` does without.
@@ -276,7 +299,7 @@ def new_app(**settings: Any) -> typer.Typer:
         "add_completion": False,
         "context_settings": {"help_option_names": ["-h", "--help"]},
     }
-    return typer.Typer(**{**shared, **settings})
+    return App(**{**shared, **settings})
 
 
 root = new_app(cls=LazyGroup, no_args_is_help=True, add_completion=True)
@@ -302,30 +325,11 @@ def _show_version(is_requested: bool) -> None:
 def choose_target(
     ctx: typer.Context,
     *,
-    database_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="PostgreSQL database, such as postgresql://me@db.example/memories. Default:"
-            " MEMSENSE_DATABASE_URL, else the embedded server.",
-        ),
-    ] = None,
-    tenant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Tenant. Default: MEMSENSE_TENANT, else 'default'."),
-    ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Namespace of the tenant. Default: MEMSENSE_NAMESPACE, else 'default'.",
-        ),
-    ] = None,
+    database_url: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    namespace: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     version: Annotated[  # noqa: ARG001
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
-        ),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Memory for agents in PostgreSQL: store conversations, find the few memories that matter.
@@ -337,6 +341,13 @@ def choose_target(
 
     Global options may stand before or after the command. Exit codes: 0 success, 1 not found or
     failed, 2 wrong usage, settings, connection or schema, 130 interrupted, 143 terminated.
+
+    Args:
+        database_url: PostgreSQL database, such as postgresql://me@db.example/memories. Default:
+            MEMSENSE_DATABASE_URL, else the embedded server.
+        tenant: Tenant. Default: MEMSENSE_TENANT, else 'default'.
+        namespace: Namespace of the tenant. Default: MEMSENSE_NAMESPACE, else 'default'.
+        version: Print the version and exit.
     """
     ctx.obj = Target(database_url=database_url, tenant=tenant, namespace=namespace)
     ctx.with_resource(acting_as(format_actor("cli")))

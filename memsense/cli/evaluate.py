@@ -113,14 +113,10 @@ def group() -> None:
 @options_read_by(choose=_read_choice, study=Study)
 def locomo(
     ctx: typer.Context,
-    file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="LoCoMo's locomo10.json.")
-    ],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
     *,
     choose: Choose,
-    ingest_first: Annotated[
-        bool, typer.Option("--ingest", help="First ingest the file, unless it is stored already.")
-    ] = False,
+    ingest_first: Annotated[bool, typer.Option("--ingest")] = False,
     study: Study,
     output: Output = "table",
 ) -> None:
@@ -133,6 +129,10 @@ def locomo(
       memsense --namespace locomo eval locomo locomo10.json --ablate --ci --figure recall.png
 
     Tune on conversations 0-4, report on 5-9. R@k and MRR rank sessions, T@k exchanges.
+
+    Args:
+        file: LoCoMo's locomo10.json.
+        ingest_first: First ingest the file, unless it is stored already.
     """
     target = target_of(ctx)
     gold = read_locomo(file).only(study.split)
@@ -150,10 +150,7 @@ def locomo(
 @options_read_by(choose=_read_choice, study=Study)
 def jsonl(
     ctx: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(exists=True, dir_okay=False, help="Gold set (docs/guides/evaluation.md)."),
-    ],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
     *,
     choose: Choose,
     study: Study,
@@ -168,6 +165,9 @@ def jsonl(
 
     Its conversations are stored once, in a namespace made for this file unless --namespace
     names another.
+
+    Args:
+        file: Gold set (docs/guides/evaluation.md).
     """
     target = target_of(ctx)
     families = _study_conversations(target, file, read_gold(file), choose, study)
@@ -178,7 +178,7 @@ def jsonl(
 @options_read_by(choose=_read_choice, study=Study)
 def beam(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="BEAM as JSON lines.")],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
     *,
     categories: Categories = None,
     choose: Choose,
@@ -194,6 +194,9 @@ def beam(
 
     Tune on conversations 1-10, report on the others. Its conversations are stored once, in a
     namespace made for this file unless --namespace names another.
+
+    Args:
+        file: BEAM as JSON lines.
     """
     target = target_of(ctx)
     conversations = read_beam(file, categories or RETRIEVAL)

@@ -222,21 +222,15 @@ def _read_texts(memory: "MemSense", recorded: "Trace") -> dict[int, str]:
 
 @trace.command("prune")
 def prune_traces(
-    ctx: typer.Context,
-    *,
-    days: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="DAYS",
-            help="Delete traces older than this many days. Default: MEMSENSE_TRACE_DAYS.",
-        ),
-    ] = None,
+    ctx: typer.Context, *, days: Annotated[float | None, typer.Option(min=0, metavar="DAYS")] = None
 ) -> None:
     """Delete old recorded searches.
 
     \b
       memsense trace prune --days 30
+
+    Args:
+        days: Delete traces older than this many days. Default: MEMSENSE_TRACE_DAYS.
     """
     with target_of(ctx).open() as memory:
         count = memory.traces.prune(days)
