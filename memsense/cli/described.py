@@ -17,23 +17,27 @@ def with_help_texts(command: Callable[..., Any]) -> Callable[..., Any]:
     A parameter by keyword is an option, any other an argument. A parameter that the section lacks
     has a help of its own, or none.
     """
-    texts = read_arguments(command.__doc__ or "")
-    if not texts:
+    if not read_arguments(command.__doc__ or ""):
         return command
 
     @wraps(command)
     def run(**values: Any) -> Any:
         return command(**values)
 
-    parameters = [
-        _described(item, texts[item.name]) if item.name in texts else item
-        for item in inspect.signature(command).parameters.values()
-    ]
     run.__doc__ = without_arguments(command.__doc__ or "")
     # Typer reads both of these.
-    run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__signature__ = inspect.Signature(described_parameters(command))  # pyright: ignore[reportAttributeAccessIssue]
     run.__annotations__ = {}
     return run
+
+
+def described_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return a function's parameters, as options and arguments with the texts of `Args:`."""
+    texts = read_arguments(function.__doc__ or "")
+    return [
+        _described(item, texts[item.name]) if item.name in texts else item
+        for item in inspect.signature(function).parameters.values()
+    ]
 
 
 def _described(item: inspect.Parameter, text: str) -> inspect.Parameter:

@@ -9,9 +9,7 @@ import typer
 from memsense.cli.app import new_app
 from memsense.cli.ingest import run_with_progress
 from memsense.cli.measuring import (
-    ByConversation,
     Family,
-    Prompts,
     Study,
     compare_kinds,
     gold_target,
@@ -56,24 +54,9 @@ Profiles = Annotated[
         autocompletion=complete_from(PROFILES),
     ),
 ]
-Parts = Annotated[
-    list[str] | None,
-    typer.Option("--without", metavar="PART", help="Leave a route or signal out. Repeatable."),
-]
 Choose = Callable[[MemSense], list[Profile]]
 """Function that chooses the profiles of a memory."""
 
-A_RUN = "File of --questions-out: the results of one run."
-LocomoFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--locomo", metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's locomo10.json."
-    ),
-]
-BeamFile = Annotated[
-    Path | None,
-    typer.Option("--beam", metavar="FILE", exists=True, dir_okay=False, help="BEAM as JSON lines."),
-]
 Categories = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,9 +67,15 @@ Categories = Annotated[
 
 
 def _read_choice(
-    profiles: Profiles = None, changes: Changes = None, without_parts: Parts = None
+    profiles: Profiles = None,
+    changes: Changes = None,
+    without_parts: Annotated[list[str] | None, typer.Option("--without", metavar="PART")] = None,
 ) -> Choose:
-    """Return a function that chooses the profiles of a memory; raise BadParameter if it can't."""
+    """Return a function that chooses the profiles of a memory; raise BadParameter if it can't.
+
+    Args:
+        without_parts: Leave a route or signal out. Repeatable.
+    """
     read_choices(without_parts or (), tuple(PARTS), "route or signal", option="--without")
     overrides = read_overrides(changes or (), ())
 
@@ -207,15 +196,19 @@ def beam(
 @app.command("compare")
 def compare_runs(
     ctx: typer.Context,
-    a: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help=A_RUN)] = None,
-    b: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help=A_RUN)] = None,
+    a: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False)] = None,
+    b: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False)] = None,
     *,
-    locomo_file: LocomoFile = None,
-    beam_file: BeamFile = None,
+    locomo_file: Annotated[
+        Path | None, typer.Option("--locomo", metavar="FILE", exists=True, dir_okay=False)
+    ] = None,
+    beam_file: Annotated[
+        Path | None, typer.Option("--beam", metavar="FILE", exists=True, dir_okay=False)
+    ] = None,
     profiles: Profiles = None,
     changes: Changes = None,
-    by_conversation: ByConversation = False,
-    context: Prompts = False,
+    by_conversation: bool = False,
+    context: bool = False,
     output: Output = "table",
 ) -> None:
     """Compare two files of --questions-out by a paired test: the gain of B over A. Or measure every
@@ -229,6 +222,14 @@ def compare_runs(
 
     Conversations are stored once, in a namespace made for each file unless --namespace names
     another.
+
+    Args:
+        a: File of --questions-out: the results of one run.
+        b: File of --questions-out: the results of one run.
+        locomo_file: LoCoMo's locomo10.json.
+        beam_file: BEAM as JSON lines.
+        by_conversation: Resample whole conversations instead of questions.
+        context: Also measure prompts: gold by tokens, and tokens that unrelated prompts get.
     """
     files = {"locomo": locomo_file, "beam": beam_file}
     gold_files = {kind: file for kind, file in files.items() if file}

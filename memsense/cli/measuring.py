@@ -83,60 +83,32 @@ CARRIED_BUDGETS = ("200", "500", "1000", "2000")
 SIGNIFICANT = 0.05
 SIGNIFICANCE = f"* p < {SIGNIFICANT} by sign flips, each metric by itself"
 
-Ablate = Annotated[
-    bool, typer.Option("--ablate", help="Also measure without each route and signal in turn.")
-]
-Sweep = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=V1,V2",
-        help="Also measure with these values of a constant, such as lexical=1,2,3. Repeatable.",
-    ),
-]
-Intervals = Annotated[bool, typer.Option("--ci", help="Add 95% bootstrap intervals.")]
-ByConversation = Annotated[
-    bool,
-    typer.Option("--by-conversation", help="Resample whole conversations instead of questions."),
-]
-Split = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only questions of this split, such as 5-9.")
-]
-Plain = Annotated[
-    bool,
-    typer.Option("--plain", help="Also measure plain fusion of BM25 and cosine (RRF, k = 60)."),
-]
-Prompts = Annotated[
-    bool,
-    typer.Option(
-        "--context",
-        help="Also measure prompts: gold by tokens, and tokens that unrelated prompts get.",
-    ),
-]
-Figure = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Draw recall@k of each profile as a PNG.", dir_okay=False),
-]
-QuestionsOut = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Write each question's results as JSON lines.", dir_okay=False
-    ),
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Options of a measurement beyond the profiles' plain measures, as a command declares them."""
+    """Options of a measurement beyond the profiles' plain measures, as a command declares them.
 
-    ablate: Ablate = False
-    sweep: Sweep = None
-    plain: Plain = False
-    split: Split = None
-    intervals: Intervals = False
-    by_conversation: ByConversation = False
-    context: Prompts = False
-    figure: Figure = None
-    questions_out: QuestionsOut = None
+    Args:
+        ablate: Also measure without each route and signal in turn.
+        sweep: Also measure with these values of a constant, such as lexical=1,2,3. Repeatable.
+        plain: Also measure plain fusion of BM25 and cosine (RRF, k = 60).
+        split: Only questions of this split, such as 5-9.
+        intervals: Add 95% bootstrap intervals.
+        by_conversation: Resample whole conversations instead of questions.
+        context: Also measure prompts: gold by tokens, and tokens that unrelated prompts get.
+        figure: Draw recall@k of each profile as a PNG.
+        questions_out: Write each question's results as JSON lines.
+    """
+
+    ablate: bool = False
+    sweep: Annotated[list[str] | None, typer.Option(metavar="NAME=V1,V2")] = None
+    plain: bool = False
+    split: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    intervals: Annotated[bool, typer.Option("--ci")] = False
+    by_conversation: bool = False
+    context: bool = False
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", dir_okay=False)] = None
+    questions_out: Annotated[Path | None, typer.Option(metavar="FILE", dir_okay=False)] = None
 
     def __post_init__(self) -> None:
         # A fault in it is reported before a long ingest.

@@ -185,9 +185,7 @@ def append_turns(
     *,
     event: str | None = None,
 ) -> list[int]:
-    """Store turns in order behind the last ones of their sessions and link them; return their
-    ids.
-    """
+    """Store turns behind the last ones of their sessions, and link them; return their ids."""
     if not turns:
         return []
     places: dict[str, list[int]] = {}
@@ -483,9 +481,7 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
 def _rebuild_from_draft(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> None:
-    """Make the session chunks of mode `session`, which stores no turns, anew from the log
-    itself.
-    """
+    """Make the session chunks of mode `session`, which stores no turns, anew from the log."""
     stored = rows.read_session_chunks(connection, scope, draft.session_id)
     inactive = {
         ordinal
