@@ -108,7 +108,6 @@ ExpiresAt = Annotated[
 ]
 TimeToLive = Annotated[
     Ttl,
-    about,
     about(
         'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never"'
         " overrides the namespace's rules."

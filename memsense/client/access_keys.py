@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memsense.actor import user_name
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -21,11 +21,8 @@ from memsense.store.scopes import claim_tenant, find_tenant
 _Scopes = Annotated[Sequence[KeyScope], AsList, Field(min_length=1)]
 
 
-class AccessKeysResource:
+class AccessKeysResource(Resource):
     """Store of the tenant's keys: creates, lists and revokes them."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def create(

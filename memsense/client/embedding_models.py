@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
 from memsense.client.verbs import Memory
@@ -124,7 +124,7 @@ class ModelComparison:
         }
 
 
-class ModelsResource:
+class ModelsResource(Resource):
     """Store of embedding models: changes to another one while searches and writes go on.
 
         memory.models.add("openai", model="nomic-embed-text", url="http://localhost:11434/v1")
@@ -135,9 +135,6 @@ class ModelsResource:
 
     Until a model is dropped, each write makes its vectors too, so that both can be searched with.
     """
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def status(self) -> Sequence[ModelStatus]:
         """Return the namespace's models, the one in use first; counts everything stored."""

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from uuid import UUID, uuid4, uuid5
 
 from memsense.actor import user_name
-from memsense.client.context import Context, no_chunk
+from memsense.client.context import Resource, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
@@ -25,11 +25,8 @@ from memsense.store.scopes import KnownScope, Namespace, find_scope, list_namesp
 logger = logging.getLogger("memsense.erasing")
 
 
-class ErasuresResource:
+class ErasuresResource(Resource):
     """Reader of the receipts of what was erased, and eraser of a user in every namespace."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def list(self, *, limit: PageSize = 100, about: Id | None = None) -> Sequence[Receipt]:
@@ -105,11 +102,8 @@ class AsyncErasuresResource(Facade):
     get = awaited(ErasuresResource.get)
 
 
-class Erasing:
+class Erasing(Resource):
     """Writer that erases users, sessions, messages and chunks within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def erase(
         self,

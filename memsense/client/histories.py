@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic import InstanceOf
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.erasing import Erasing
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
@@ -69,7 +69,7 @@ class Said:
 _Items = Annotated[Sequence[InstanceOf[Said]], AsList]
 
 
-class HistoriesResource:
+class HistoriesResource(Resource):
     """Store of each session's items in order, and of their words as memories.
 
         memory.histories.append("app", [Said.of({"role": "user", "content": "I moved to Lisbon."})],
@@ -77,9 +77,6 @@ class HistoriesResource:
 
     An exchange grows until the user speaks again. What is erased of a session is deleted from both.
     """
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def append(

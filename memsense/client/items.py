@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, InstanceOf
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -30,14 +30,11 @@ ItemPath = Annotated[
 ]
 
 
-class ItemsResource:
+class ItemsResource(Resource):
     """Store of values under a path (a list of labels) and a key, for adapters of frameworks.
 
     Each value belongs to a `collection`, such as langgraph; other collections don't see it.
     """
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def run(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.worker import JobsDone, Worker
 from memsense.db import run_transaction
 from memsense.db.connection import Connection
@@ -32,11 +32,8 @@ _EVENT = with_attributes("is_set", "wait")
 NONE = JobCounts(waiting=0, scheduled=0, running=0, dead=0, oldest_at=None, next_at=None)
 
 
-class JobsResource:
+class JobsResource(Resource):
     """Jobs of the namespace: texts that wait to be embedded, memories that wait to be swept."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def list(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import run_read
 from memsense.declaration import Facade, awaited, takes
@@ -27,11 +27,8 @@ class KnownProfile:
     created_at: datetime | None = None
 
 
-class ProfilesResource:
+class ProfilesResource(Resource):
     """Store of profiles: lists, shows, creates and deletes them."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def list(self) -> Sequence[KnownProfile]:
         """Return the profiles that a search may name: shipped ones, then the namespace's own."""

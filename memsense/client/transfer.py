@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memsense.actor import user_name
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.parquet import ParquetExport, is_parquet, open_parquet, refuse_parquet
 from memsense.db import run_read, run_transaction, transaction
 from memsense.db.connection import Connection
@@ -110,11 +110,8 @@ class _LinesExport:
         self._file.write(format_line({"chunks": chunks}))
 
 
-class Transfer:
+class Transfer(Resource):
     """Writer and reader of exports within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def export_to(self, place: Place, user_id: str | None, *, vectors: bool) -> ExportReport:
         """Write the memory of one or of all users to a file; raise IngestError if that fails."""

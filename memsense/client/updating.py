@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from memsense.client.changes import naming_key
-from memsense.client.context import Context, no_chunk
+from memsense.client.context import Resource, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_read
 from memsense.db.connection import Connection
@@ -59,11 +59,8 @@ def read_update(
     return update
 
 
-class Updating:
+class Updating(Resource):
     """Writer that updates exchanges within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @traced("update_memory", lambda _: 1)
     def update(self, chunk_id: int, update: Update, reason: str | None, key: str | None) -> Chunk:
