@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from memsense.environment import read_setting_variables, setting_variables, split_folders
 from memsense.errors import ConfigurationError
@@ -80,8 +73,7 @@ class Settings(BaseModel):
         default=5.0, ge=0, description="seconds that a replica may lag behind others' writes"
     )
     data_dir: Path = Field(
-        default_factory=_default_data_dir,
-        description="where the embedded server keeps its data",
+        default_factory=_default_data_dir, description="where the embedded server keeps its data"
     )
     tenant: str = Field(default="default", description="tenant that owns the memory")
     namespace: str = Field(default="default", description="namespace inside the tenant")

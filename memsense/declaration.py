@@ -7,7 +7,6 @@ made from it, here at run time or by `make generate`.
 """
 
 import inspect
-import re
 import types
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from pydantic.fields import FieldInfo
 
 from memsense.errors import UnknownArgumentError
 from memsense.inputs import AsList, Callback, Checker, Switch, about, number
+from memsense.text.docstrings import read_arguments
 from memsense.text.nearest import did_you_mean
 
 P = ParamSpec("P")
@@ -99,26 +99,6 @@ def parameters_of(method: Callable[..., Any]) -> Mapping[str, Parameter]:
             is_keyword=item.kind is item.KEYWORD_ONLY,
         )
     return parameters
-
-
-_SECTION = re.compile(r"^(?P<indent> *)Args:\n(?P<body>(?:(?P=indent) +.*\n?|\n)*)", re.MULTILINE)
-_ENTRY = re.compile(r"\*{0,2}(?P<name>\w+): (?P<text>.*)")
-
-
-def read_arguments(docstring: str) -> dict[str, str]:
-    """Return the texts of a docstring's `Args:` section by parameter name, each on one line."""
-    section = _SECTION.search(inspect.cleandoc(docstring) + "\n")
-    texts: dict[str, str] = {}
-    name = ""
-    for line in section["body"].splitlines() if section else ():
-        entry = _ENTRY.fullmatch(line.strip())
-        # A continuation line is indented deeper than the entry that it continues.
-        if entry and len(line) - len(line.lstrip()) == 4:  # noqa: PLR2004
-            name = entry["name"]
-            texts[name] = entry["text"]
-        elif name and line.strip():
-            texts[name] += f" {line.strip()}"
-    return texts
 
 
 # Types -------------------------------------------------------------------------------------------

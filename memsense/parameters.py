@@ -11,7 +11,6 @@ from uuid import UUID
 from memsense.draft.facets.model import FACETS
 from memsense.inputs import (
     METADATA_SCHEMA,
-    AnyGap,
     AnyTime,
     AsList,
     Check,
@@ -21,11 +20,9 @@ from memsense.inputs import (
     Id,
     Ids,
     Limit,
-    Metadata,
     Name,
     Names,
     Note,
-    Share,
     Text,
     Ttl,
     about,
@@ -33,7 +30,7 @@ from memsense.inputs import (
     wrong_value,
 )
 from memsense.metadata_filters import read_filter
-from memsense.types import ChosenKind, EmbedWhen, IngestMode, MemoryKind
+from memsense.types import EmbedWhen, IngestMode, MemoryKind
 
 # Whose memory ------------------------------------------------------------------------------------
 
@@ -44,27 +41,20 @@ AllUsers = Annotated[bool, about("Read the memory of all users in the namespace.
 OwnerId = Annotated[Id, about("Whose memory it becomes: an id of your own, up to 500 characters.")]
 OnlyUserId = Annotated[Id, about("Only this user's; default: all users'.")]
 SessionId = Annotated[Id, about("The conversation that it belongs to: an id of your own.")]
-SessionOrDay = Annotated[
-    Id, about("The conversation that it belongs to: an id of your own; default: the day.")
-]
 
 # One memory --------------------------------------------------------------------------------------
 
 MemoryId = Annotated[ChunkId, about("The memory's chunk id, as searches and lists show it.")]
 Reason = Annotated[Note, about("Why, for the memory's history; up to 10,000 characters.")]
 WriteKey = Annotated[
-    Name,
-    about("Idempotency key: a call repeated under its key within seven days is done once."),
-]
-MemoryVersion = Annotated[
-    Name, about("Only if the memory still has this `version`, which a read returned.")
+    Name, about("Idempotency key: a call repeated under its key within seven days is done once.")
 ]
 Actor = Annotated[
     Name, about("Who does it, for the receipt or history; default: the operating system's user.")
 ]
 
 
-def _uuid_of(noun: str) -> Check:
+def uuid_of(noun: str) -> Check:
     """Return a check of the ids of recorded things; an error calls one `noun`."""
 
     def read(value: object) -> UUID:
@@ -81,10 +71,7 @@ def _uuid_of(noun: str) -> Check:
 
 
 TraceId = Annotated[
-    UUID | str, _uuid_of("a trace"), about("Id of a recorded search, as its result has it.")
-]
-ErasureId = Annotated[
-    UUID | str, _uuid_of("an erasure"), about("Id of an erasure, as its receipt has it.")
+    UUID | str, uuid_of("a trace"), about("Id of a recorded search, as its result has it.")
 ]
 EraseKey = Annotated[
     Name,
@@ -108,8 +95,6 @@ Mode = Annotated[
     IngestMode,
     about('What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for both.'),
 ]
-TaskTag = Annotated[Name, about("Label of the task; it replaces the one that the rules find.")]
-TagLabels = Annotated[Names, about("Labels to store with it; they replace those of the rules.")]
 FacetTexts = Annotated[
     Mapping[str, Text],
     mapping_of(*FACETS),
@@ -118,34 +103,14 @@ FacetTexts = Annotated[
         " the rules find."
     ),
 ]
-KindLabel = Annotated[
-    ChosenKind,
-    about(
-        'How lasting it is: "stable", "preference", "episodic" or "ephemeral"; or "rule", if all'
-        " that the user says in it are standing rules; default: by rules."
-    ),
-]
-Confidence = Annotated[Share, about("How certain it is, from 0 to 1.")]
-MetadataObject = Annotated[
-    Metadata, about("A JSON object of your own, returned with hits and usable as a filter.")
-]
-EventTime = Annotated[AnyTime, about("When it was said or happened; ISO 8601 texts are accepted.")]
 ExpiresAt = Annotated[
     AnyTime, about("When it expires: no search finds it afterwards, and a job deletes it.")
 ]
 TimeToLive = Annotated[
     Ttl,
-    about,
     about(
         'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never"'
         " overrides the namespace's rules."
-    ),
-]
-ExchangeGap = Annotated[
-    AnyGap,
-    about(
-        "Silence between two messages of one side that ends an exchange, so that the later message"
-        ' has a day of its own: a timedelta or a text such as "12h", or 0 for none; default: 6h.'
     ),
 ]
 WhenToEmbed = Annotated[

@@ -5,7 +5,7 @@
 
 - The `Args:` sections of the public methods: the lines of parameters whose type carries a text.
 - memsense/client/user_memory.pyi: types of the views of one user, from the verbs and resources.
-- memsense/cli/declared.py: the parameters that become options of the command line.
+- memsense/cli/declared.json: the parameters that become options of the command line.
 """
 
 import ast
@@ -31,10 +31,10 @@ from memsense.client.traces import TracesResource  # noqa: E402
 from memsense.client.verbs import Memory  # noqa: E402
 from memsense.declaration import (  # noqa: E402
     parameters_of,
-    read_arguments,
     split_text,
 )
 from memsense.graph.resource import Entities  # noqa: E402
+from memsense.text.docstrings import read_arguments  # noqa: E402
 
 CLASSES = {
     "memsense.client.settings": ["SettingsResource"],
@@ -225,7 +225,7 @@ class Imports:
             return " | ".join(dict.fromkeys(self.render(item, module) for item in items))
         if origin is Literal:
             self.lines.add("from typing import Literal")
-            return f"Literal[{', '.join(map(repr, items))}]"
+            return f"Literal[{', '.join(map(_quoted, items))}]"
         if kind is Any:
             self.lines.add("from typing import Any")
             return "Any"
@@ -272,7 +272,7 @@ def read_signature(
         default = ""
         if item.default is not item.empty:
             is_plain = isinstance(item.default, str | int | float | tuple | None)
-            default = f" = {item.default!r}" if is_plain else " = ..."
+            default = f" = {_default(item.default)}" if is_plain else " = ..."
         star = "*" if item.kind is item.VAR_POSITIONAL else ""
         parts.append(f"{star}{name}: {kind}{default}")
     returns = node.returns
@@ -284,12 +284,29 @@ def read_signature(
     return ", ".join(parts), result
 
 
+def _default(value: Any) -> str:
+    """Return the default as source, with double quotes."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, tuple) and value:
+        items = cast("tuple[object, ...]", value)
+        return f"({', '.join(_default(item) for item in items)},)"
+    return repr(cast("object", value))
+
+
+def _quoted(text: str) -> str:
+    """Return the text as a literal with the quotes that the formatter prefers."""
+    return repr(text) if '"' in text else json.dumps(text, ensure_ascii=False)
+
+
 # The views of one user --------------------------------------------------------------------------
 
 STUB_HEAD = '''"""Types of the views of one user: signatures of the verbs without `user_id`.
 
 DO NOT EDIT: `make generate` writes this file from the verbs that user_view.py has rules for.
 """
+
+# fmt: off
 '''
 
 STUB_NAMES = """
@@ -315,7 +332,7 @@ def write_views() -> str:
     for name, whole in VIEWS.items():
         module = Module.read(whole.__module__)
         methods = {node.name: node for node in public_members(module, whole.__name__)}
-        bodies.append(f"class {name}(OneUser):{USER_RESOURCES if name == 'UserMemory' else ''}")
+        bodies.append(f"\nclass {name}(OneUser):{USER_RESOURCES if name == 'UserMemory' else ''}")
         for verb in user_view.RULES[whole]:
             parameters, result = read_signature(module, whole.__name__, methods[verb], imports)
             bodies.append(f"    def {verb}({parameters}) -> {result}: ...")
@@ -325,9 +342,8 @@ def write_views() -> str:
         "from memsense.client.user_view import OneUser",
         "from memsense.store.projects import Project",
     }
-    return _tidy(
-        "\n".join([STUB_HEAD, *sorted(needed), *bodies]), "memsense/client/user_memory.pyi"
-    )
+    text = "\n".join([STUB_HEAD, *sorted(needed), *bodies]) + "\n"
+    return _with_sorted_imports(text, "memsense/client/user_memory.pyi")
 
 
 # Options of the command line ---------------------------------------------------------------------
@@ -341,121 +357,70 @@ CLI_VERBS = {
 }  # fmt: skip
 """Methods whose parameters become options, by class; a resource's are named `traces.replay`."""
 
-CLI_HEADER = '''"""Parameters of the verbs that the command line calls, without importing MemSense.
-
-That import takes 0.6 s of processor time, more than all of `memsense search --help`. Written by
-`make generate` from the public signatures; DO NOT CHANGE! Change the signatures instead.
-"""
-
-# ruff: noqa: E501
-# fmt: off
-
-from datetime import datetime, timedelta
-from typing import Any, Literal
-
-Declared = tuple[Any, Any, str]
-"""A parameter's type, default and text; a required parameter has the default `...`."""
-
-PARAMETERS: dict[str, Declared] = {
-'''
-CLI_MIDDLE = '''}
-"""Every declaration once: by name, with a number where verbs declare a name differently."""
-
-_VERBS = {
-'''
-CLI_FOOT = """}
-
-VERBS: dict[str, dict[str, Declared]] = {
-    verb: {name.partition(" ")[0]: PARAMETERS[name] for name in names}
-    for verb, names in _VERBS.items()
-}
-"""
-
 
 def write_cli() -> str:
-    """Return the source of memsense/cli/declared.py."""
-    keys: dict[str, str] = {}
-    verb_lines: list[str] = []
+    """Return the text of memsense/cli/declared.json."""
+    parameters: dict[str, dict[str, Any]] = {}
+    verbs_by_name: dict[str, list[str]] = {}
     for place, verbs in CLI_VERBS.items():
         module, _, name = place.partition(":")
         owner = getattr(import_module(module), name)
         resource = "" if name == "Memory" else name.removesuffix("Resource").lower() + "."
         for verb in verbs:
-            names: list[str] = []
+            keys = verbs_by_name.setdefault(resource + verb, [])
             for item in parameters_of(getattr(owner, verb)).values():
-                kind = _cli_type(item.plain_type)
-                if kind is not None:
-                    default = "..." if item.is_required else _default(item.default)
-                    source = f"({kind}, {default}, {_quoted(item.text)})"
+                fields = _cli_type(item.plain_type)
+                if fields is not None:
+                    default = {} if item.is_required else {"default": item.default}
+                    fields = {**fields, **default, "text": item.text}
                     key = item.name
-                    while keys.setdefault(key, source) != source:
+                    while parameters.setdefault(key, fields) != fields:
                         key = f"{item.name} {int(key.partition(' ')[2] or 1) + 1}"
-                    names.append(key)
-            verb_lines.append(
-                f"    {_quoted(resource + verb)}: [{', '.join(map(_quoted, names))}],"
-            )
-    lines = [f"    {_quoted(key)}: {source}," for key, source in keys.items()]
-    return f"{CLI_HEADER}{_joined(lines)}{CLI_MIDDLE}{_joined(verb_lines)}{CLI_FOOT}"
+                    keys.append(key)
+    declared = {"parameters": parameters, "verbs": verbs_by_name}
+    return json.dumps(declared, ensure_ascii=False, indent=1) + "\n"
 
 
-def _joined(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _default(value: Any) -> str:
-    """Return the default as source, with double quotes."""
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, tuple) and value:
-        items = cast("tuple[object, ...]", value)
-        return f"({', '.join(_default(item) for item in items)},)"
-    return repr(cast("object", value))
-
-
-def _quoted(text: str) -> str:
-    """Return the text as a literal with the quotes that the formatter prefers."""
-    return repr(text) if '"' in text else json.dumps(text, ensure_ascii=False)
-
-
-def _cli_type(kind: Any) -> str | None:
-    """Return the source of the type of an option's value; None if no option can have the type."""
+def _cli_type(kind: Any) -> dict[str, Any] | None:
+    """Return the type of an option's value; None if no option can have the type."""
     origin, items = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         members = [_cli_type(item) for item in items if item is not type(None)]
         # A text that is read as a time is a time; a text that names a profile is a text.
         for name in ("datetime", "timedelta", "str"):
-            if name in members:
-                return name
+            if {"type": name} in members:
+                return {"type": name}
         usable = [member for member in members if member is not None]
         return usable[0] if len(usable) == 1 else None
     if kind in (str, int, float, bool, datetime, timedelta):
-        return kind.__name__
+        return {"type": kind.__name__}
     if origin is Literal:
-        return f"Literal[{', '.join(map(_quoted, items))}]"
+        return {"choices": items}
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        return "dict[str, Any]"
+        return {"type": "dict"}
     if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
         if set(get_args(items[0])) == {int, str}:
-            return "list[int | str]"
+            return {"type": "ids"}
         member = _cli_type(items[0])
-        return None if member is None else f"list[{member}]"
+        return None if member is None else {**member, "is_list": True}
     return None
 
 
 # Writing -----------------------------------------------------------------------------------------
 
 
-def _tidy(text: str, target: str) -> str:
-    for command in (["check", "--fix", "--quiet", "--select", "I,UP,F401"], ["format", "--quiet"]):
-        text = subprocess.run(  # noqa: S603 (our own commands)
-            [sys.executable, "-m", "ruff", *command, "--stdin-filename", target, "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=ROOT,
-        ).stdout
-    return text
+def _with_sorted_imports(text: str, target: str) -> str:
+    return subprocess.run(  # noqa: S603 (our own command)
+        [
+            *(sys.executable, "-m", "ruff", "check", "--fix", "--quiet", "--select", "I,UP,F401"),
+            *("--stdin-filename", target, "-"),
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
 
 
 def generate(*, check: bool) -> list[str]:
@@ -477,7 +442,7 @@ def _list_files() -> Iterator[tuple[Path, str]]:
         module = Module.read(name)
         yield module.path, write_args(module, owners)
     yield ROOT / "memsense/client/user_memory.pyi", write_views()
-    yield ROOT / "memsense/cli/declared.py", write_cli()
+    yield ROOT / "memsense/cli/declared.json", write_cli()
 
 
 def main() -> int:

@@ -7,15 +7,16 @@ takes 0.2 s of processor time, `memsense search --help` 0.7 s.
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 import memsense
 from memsense.actor import acting_as, format_actor
+from memsense.cli.described import with_help_texts
 from memsense.cli.exits import (
     INTERRUPTED,
     SIGNALLED,
@@ -28,101 +29,79 @@ from memsense.cli.target import Target
 from memsense.errors import MemSenseError
 from memsense.text.nearest import did_you_mean
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 GROUPS = {
     "Store": {
-        "ingest": ("memsense.cli.ingest:ingest", "Read conversation logs into memory."),
-        "add": ("memsense.cli.chunks:add", "Store what a user said."),
-        "list": ("memsense.cli.listing:list_chunks", "List memories by time, page by page."),
-        "forget": ("memsense.cli.chunks:forget", "Take memories out of every search."),
-        "erase": ("memsense.cli.erase:erase", "Erase a user, a session or a message for good."),
+        "ingest": ("ingest:ingest", "Read conversation logs into memory."),
+        "add": ("chunks:add", "Store what a user said."),
+        "list": ("listing:list_chunks", "List memories by time, page by page."),
+        "forget": ("chunks:forget", "Take memories out of every search."),
+        "erase": ("erase:erase", "Erase a user, a session or a message for good."),
     },
     "Ask": {
-        "demo": (
-            "memsense.cli.demo:demo",
-            "Ingest the sample log and ask three questions about it.",
-        ),
-        "search": (
-            "memsense.cli.search:search",
-            "Ask a question; show the memories that answer it.",
-        ),
-        "context": (
-            "memsense.cli.search:context",
-            "Show what a model would be given of memory for a prompt.",
-        ),
+        "demo": ("demo:demo", "Ingest the sample log and ask three questions about it."),
+        "search": ("search:search", "Ask a question; show the memories that answer it."),
+        "context": ("search:context", "Show what a model would be given of memory for a prompt."),
     },
     "Run": {
-        "init": ("memsense.cli.db:init", "Prepare the database: create or upgrade the schema."),
-        "doctor": ("memsense.cli.db:doctor", "Examine the database and its settings."),
-        "install": ("memsense.cli.install:install", "Install the MCP server in a coding agent."),
-        "serve": (
-            "memsense.cli.serve:serve",
-            "Serve memory over HTTP: API, page, health, metrics.",
-        ),
+        "init": ("db:init", "Prepare the database: create or upgrade the schema."),
+        "doctor": ("db:doctor", "Examine the database and its settings."),
+        "install": ("install:install", "Install the MCP server in a coding agent."),
+        "serve": ("serve:serve", "Serve memory over HTTP: API, page, health, metrics."),
     },
     "Look": {
-        "show": ("memsense.cli.chunks:show", "Show one memory with all of its fields."),
-        "history": ("memsense.cli.chunks:history", "Show everything that happened to a memory."),
-        "recent": ("memsense.cli.listing:recent", "List the latest memories, newest first."),
-        "sessions": ("memsense.cli.listing:sessions", "List sessions, the latest first."),
-        "left-off": ("memsense.cli.listing:left_off", "Show where a project's last session ended."),
-        "stats": ("memsense.cli.chunks:stats", "Show statistics of each user's memory."),
-        "erasures": ("memsense.cli.erase:erasures", "List the receipts of erasures."),
-        "help": ("memsense.cli.app:show_help", "Show all commands, or the help of one."),
+        "show": ("chunks:show", "Show one memory with all of its fields."),
+        "history": ("chunks:history", "Show everything that happened to a memory."),
+        "recent": ("listing:recent", "List the latest memories, newest first."),
+        "sessions": ("listing:sessions", "List sessions, the latest first."),
+        "left-off": ("listing:left_off", "Show where a project's last session ended."),
+        "stats": ("chunks:stats", "Show statistics of each user's memory."),
+        "erasures": ("erase:erasures", "List the receipts of erasures."),
+        "help": ("app:show_help", "Show all commands, or the help of one."),
     },
     "Change": {
-        "changes": ("memsense.cli.changes:app", "List changed facts, and decide what has changed."),
-        "update": ("memsense.cli.chunks:update", "Change a memory's text, tags, time or metadata."),
-        "archive": ("memsense.cli.chunks:archive", "Take outdated memories out of every search."),
-        "restore": ("memsense.cli.chunks:restore", "Bring forgotten or archived memories back."),
-        "delete": ("memsense.cli.erase:delete", "Erase memories for good, and keep a receipt."),
-        "promote": ("memsense.cli.chunks:promote", "Raise the score of memories by 0.15."),
-        "demote": ("memsense.cli.chunks:demote", "Lower the score of memories by 0.15."),
-        "feedback": ("memsense.cli.chunks:feedback", "Record whether a memory helped."),
-        "ttl": ("memsense.cli.ttl:app", "Set how long memories are kept; sweep expired ones."),
-        "export": ("memsense.cli.transfer:export", "Write memory to a file of JSON lines."),
-        "import": ("memsense.cli.transfer:import_file", "Store the contents of an exported file."),
+        "changes": ("changes:app", "List changed facts, and decide what has changed."),
+        "update": ("chunks:update", "Change a memory's text, tags, time or metadata."),
+        "archive": ("chunks:archive", "Take outdated memories out of every search."),
+        "restore": ("chunks:restore", "Bring forgotten or archived memories back."),
+        "delete": ("erase:delete", "Erase memories for good, and keep a receipt."),
+        "promote": ("chunks:promote", "Raise the score of memories by 0.15."),
+        "demote": ("chunks:demote", "Lower the score of memories by 0.15."),
+        "feedback": ("chunks:feedback", "Record whether a memory helped."),
+        "ttl": ("ttl:app", "Set how long memories are kept; sweep expired ones."),
+        "export": ("transfer:export", "Write memory to a file of JSON lines."),
+        "import": ("transfer:import_file", "Store the contents of an exported file."),
     },
     "Explain": {
-        "why-not": ("memsense.cli.explain:why_not", "Say why a question does not return a memory."),
-        "trace": ("memsense.cli.explain:trace", "List, show and prune recorded searches."),
-        "replay": (
-            "memsense.cli.explain:replay",
-            "Run a recorded search again, with other constants.",
-        ),
-        "compare": ("memsense.cli.explain:compare", "Run the latest recorded searches again."),
-        "eval": ("memsense.cli.evaluate:app", "Measure recall on questions with known answers."),
-        "openapi": ("memsense.cli.serve:openapi", "Print the OpenAPI text of the HTTP API."),
-        "sql": ("memsense.cli.sql:app", "Print the SQL that memsense runs."),
+        "why-not": ("explain:why_not", "Say why a question does not return a memory."),
+        "trace": ("explain:trace", "List, show and prune recorded searches."),
+        "replay": ("explain:replay", "Run a recorded search again, with other constants."),
+        "compare": ("explain:compare", "Run the latest recorded searches again."),
+        "eval": ("evaluate:app", "Measure recall on questions with known answers."),
+        "openapi": ("serve:openapi", "Print the OpenAPI text of the HTTP API."),
+        "sql": ("sql:app", "Print the SQL that memsense runs."),
     },
     "Administer": {
-        "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),
-        "tenant": ("memsense.cli.tenant:app", "List, suspend, drop, back up and move tenants."),
-        "key": (
-            "memsense.cli.serve:key",
-            "Create, list and revoke access keys of the HTTP server.",
-        ),
-        "jobs": ("memsense.cli.jobs:app", "List, retry and drop background jobs."),
-        "worker": ("memsense.cli.jobs:worker", "Run background jobs as they become due."),
-        "model": ("memsense.cli.model:app", "Change the embedding model while searches go on."),
-        "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
-        "settings": ("memsense.cli.settings:app", "Show and change the settings of searches."),
-        "config": ("memsense.cli.settings:config", "Show the settings of the environment."),
-        "project": ("memsense.cli.project:app", "List projects, and pool sessions."),
-        "entities": (
-            "memsense.cli.entities:app",
-            "List and show the entities that memory mentions.",
-        ),
-        "formats": (
-            "memsense.cli.logs:app",
-            "List the log formats; add, show and remove your own.",
-        ),
+        "db": ("db:app", "Start, stop, inspect and upgrade the database."),
+        "tenant": ("tenant:app", "List, suspend, drop, back up and move tenants."),
+        "key": ("serve:key", "Create, list and revoke access keys of the HTTP server."),
+        "jobs": ("jobs:app", "List, retry and drop background jobs."),
+        "worker": ("jobs:worker", "Run background jobs as they become due."),
+        "model": ("model:app", "Change the embedding model while searches go on."),
+        "profile": ("profile:app", "List, show, store and delete recall profiles."),
+        "settings": ("settings:app", "Show and change the settings of searches."),
+        "config": ("settings:config", "Show the settings of the environment."),
+        "project": ("project:app", "List projects, and pool sessions."),
+        "entities": ("entities:app", "List and show the entities that memory mentions."),
+        "formats": ("logs:app", "List the log formats; add, show and remove your own."),
     },
     "Connect": {
-        "mcp": ("memsense.cli.mcp:mcp", "Serve memory to models: the MCP server."),
-        "hook": ("memsense.cli.hook:hook", "Answer a hook of a coding agent."),
+        "mcp": ("mcp:mcp", "Serve memory to models: the MCP server."),
+        "hook": ("hook:hook", "Answer a hook of a coding agent."),
     },
 }
-"""Commands by group: name, the function or group that runs it, and its line in the help."""
+"""Commands by group: name, module and function or group that runs it, and its line in the help."""
 
 FIRST_GROUPS = ("Store", "Ask", "Run")
 """Groups that `memsense --help` lists; `memsense help all` lists every one."""
@@ -156,7 +135,7 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        app = getattr(import_module(module), name)
+        app = getattr(import_module(f"memsense.cli.{module}"), name)
         if not isinstance(app, typer.Typer):
             app, function = new_app(), app
             app.command(cmd_name)(function)
@@ -205,10 +184,7 @@ def _write_groups(formatter: Any, names: Iterable[str]) -> None:
 
 def show_help(
     ctx: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[all | COMMAND...]", help="Default: the commands to begin with."),
-    ] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="[all | COMMAND...]")] = None,
 ) -> None:
     """Show the commands to begin with, all commands, or the help of one.
 
@@ -216,6 +192,9 @@ def show_help(
       memsense help all
       memsense help search
       memsense help db upgrade
+
+    Args:
+        command: Default: the commands to begin with.
     """
     at: Any = ctx.find_root()
     if command == ["all"]:
@@ -267,7 +246,27 @@ def _json_flag(
     """Declare the option --json."""
 
 
-def new_app(**settings: Any) -> typer.Typer:
+class App(typer.Typer):
+    """Group of commands whose options have their help in the `Args:` section of the docstring."""
+
+    def command(self, *names: Any, **settings: Any) -> Callable[[Command], Command]:
+        """Add a function as a command."""
+        return _described(super().command(*names, **settings))
+
+    def callback(self, **settings: Any) -> Callable[[Command], Command]:
+        """Add a function that runs before the commands, and has the group's options."""
+        return _described(super().callback(**settings))
+
+
+def _described(add: Callable[..., object]) -> Callable[[Command], Command]:
+    def decorate(function: Command) -> Command:
+        add(with_help_texts(function))
+        return function
+
+    return decorate
+
+
+def new_app(**settings: Any) -> App:
     """Return a Typer with the settings that all commands share."""
     shared: dict[str, Any] = {
         # Rich's help and tracebacks would import Rich, which `memsense --help` does without.
@@ -276,7 +275,7 @@ def new_app(**settings: Any) -> typer.Typer:
         "add_completion": False,
         "context_settings": {"help_option_names": ["-h", "--help"]},
     }
-    return typer.Typer(**{**shared, **settings})
+    return App(**{**shared, **settings})
 
 
 root = new_app(cls=LazyGroup, no_args_is_help=True, add_completion=True)
@@ -302,30 +301,11 @@ def _show_version(is_requested: bool) -> None:
 def choose_target(
     ctx: typer.Context,
     *,
-    database_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="PostgreSQL database, such as postgresql://me@db.example/memories. Default:"
-            " MEMSENSE_DATABASE_URL, else the embedded server.",
-        ),
-    ] = None,
-    tenant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Tenant. Default: MEMSENSE_TENANT, else 'default'."),
-    ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Namespace of the tenant. Default: MEMSENSE_NAMESPACE, else 'default'.",
-        ),
-    ] = None,
+    database_url: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    namespace: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     version: Annotated[  # noqa: ARG001
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
-        ),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Memory for agents in PostgreSQL: store conversations, find the few memories that matter.
@@ -337,6 +317,13 @@ def choose_target(
 
     Global options may stand before or after the command. Exit codes: 0 success, 1 not found or
     failed, 2 wrong usage, settings, connection or schema, 130 interrupted, 143 terminated.
+
+    Args:
+        database_url: PostgreSQL database, such as postgresql://me@db.example/memories. Default:
+            MEMSENSE_DATABASE_URL, else the embedded server.
+        tenant: Tenant. Default: MEMSENSE_TENANT, else 'default'.
+        namespace: Namespace of the tenant. Default: MEMSENSE_NAMESPACE, else 'default'.
+        version: Print the version and exit.
     """
     ctx.obj = Target(database_url=database_url, tenant=tenant, namespace=namespace)
     ctx.with_resource(acting_as(format_actor("cli")))

@@ -18,33 +18,13 @@ _GB = 1_000_000_000
 def plan(
     ctx: typer.Context,
     *,
-    users: Annotated[
-        int | None, typer.Option(metavar="N", help="Users. Default: those of this store.")
-    ] = None,
-    exchanges: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Exchanges of each user. Default: the mean of this store."),
-    ] = None,
-    active: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Users who are active at the same time. Default: this store's share of users who"
-            " stored something within a day; all if it has none.",
-        ),
-    ] = None,
-    searches: Annotated[
-        float, typer.Option(metavar="N", help="Searches a second, of all users together.")
-    ] = 0.0,
-    adds: Annotated[
-        float, typer.Option(metavar="N", help="Adds a second, of all users together.")
-    ] = 0.0,
-    machine_memory: Annotated[
-        int, typer.Option(metavar="GB", min=1, help="Memory that one server may have.")
-    ] = 64,
-    cores: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Cores that one server may have.")
-    ] = 16,
+    users: Annotated[int | None, typer.Option(metavar="N")] = None,
+    exchanges: Annotated[int | None, typer.Option(metavar="N")] = None,
+    active: Annotated[int | None, typer.Option(metavar="N")] = None,
+    searches: Annotated[float, typer.Option(metavar="N")] = 0.0,
+    adds: Annotated[float, typer.Option(metavar="N")] = 0.0,
+    machine_memory: Annotated[int, typer.Option(metavar="GB", min=1)] = 64,
+    cores: Annotated[int, typer.Option(metavar="N", min=1)] = 16,
     output: Output = "table",
 ) -> None:
     """Work out the disk, memory and cores that so many users need, and when to spread them.
@@ -55,6 +35,16 @@ def plan(
 
     The bytes of an exchange are measured in this store if it has 1,000 exchanges or more; otherwise
     they are those of docs/guides/capacity.md.
+
+    Args:
+        users: Users. Default: those of this store.
+        exchanges: Exchanges of each user. Default: the mean of this store.
+        active: Users who are active at the same time. Default: this store's share of users who
+            stored something within a day; all if it has none.
+        searches: Searches a second, of all users together.
+        adds: Adds a second, of all users together.
+        machine_memory: Memory that one server may have.
+        cores: Cores that one server may have.
     """
     target = target_of(ctx)
     capacity = import_module("memsense.doctor.capacity")
@@ -112,21 +102,10 @@ def _size(count: int) -> str:
 def partition(
     ctx: typer.Context,
     *,
-    ahead: Annotated[
-        int, typer.Option(min=0, max=60, metavar="N", help="Months after this one to prepare.")
-    ] = 3,
-    keep_traces: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="DAYS", help="Drop recorded searches older than this."),
-    ] = None,
-    keep_events: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="DAYS", help="Drop events of the history older than this."),
-    ] = None,
-    keep_history: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="DAYS", help="Drop earlier states of memory older than this."),
-    ] = None,
+    ahead: Annotated[int, typer.Option(min=0, max=60, metavar="N")] = 3,
+    keep_traces: Annotated[float | None, typer.Option(min=0, metavar="DAYS")] = None,
+    keep_events: Annotated[float | None, typer.Option(min=0, metavar="DAYS")] = None,
+    keep_history: Annotated[float | None, typer.Option(min=0, metavar="DAYS")] = None,
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
@@ -139,6 +118,12 @@ def partition(
     Run it once a month as the tables' owner. It drops a month when all of it is older than the
     limit, at once and for all tenants; older rows without a month of their own are deleted. Without
     a limit everything stays. Memory itself is never dropped.
+
+    Args:
+        ahead: Months after this one to prepare.
+        keep_traces: Drop recorded searches older than this.
+        keep_events: Drop events of the history older than this.
+        keep_history: Drop earlier states of memory older than this.
     """
     limits = {"traces": keep_traces, "events": keep_events, "history": keep_history}
     keep = {kind: days for kind, days in limits.items() if days is not None}

@@ -27,17 +27,18 @@ def list_changes(
     ctx: typer.Context,
     *,
     user: AnyUser = None,
-    state: Annotated[
-        str | None,
-        typer.Option("--state", metavar="STATE", help="Only found, confirmed, rejected or set."),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most pairs.")] = 20,
+    state: Annotated[str | None, typer.Option(metavar="STATE")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1)] = 20,
     output: Output = "table",
 ) -> None:
     """List pairs of memories that may tell a fact and its change.
 
     \b
       memsense changes list --user ines --state found
+
+    Args:
+        state: Only found, confirmed, rejected or set.
+        limit: Most pairs.
     """
     with target_of(ctx).open() as memory:
         chosen = cast("ChangeState | None", state)  # the verb checks it

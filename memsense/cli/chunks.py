@@ -30,20 +30,13 @@ STDIN = "-"
 @options_of("add", leave_out={"messages", "mode", "facets", "key"})
 def add(
     ctx: typer.Context,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the user said, or - to read it from stdin.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
     *,
     user_id: Annotated[
         str, typer.Option("--user", "-u", metavar="NAME", help=help_of("add", "user_id"))
     ],
-    answer: Annotated[
-        str | None, typer.Option("--answer", metavar="TEXT", help="What was answered to it.")
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="TIME", help="When it was said, ISO 8601. Default: now."),
-    ] = None,
+    answer: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     selection: Selection,
     output: Output = "table",
 ) -> None:
@@ -52,6 +45,11 @@ def add(
     \b
       memsense add "I like tea" --user ada
       memsense add "Which train to Porto?" --answer "The 10:40." -u ada --session trip
+
+    Args:
+        text: What the user said, or - to read it from stdin.
+        answer: What was answered to it.
+        at: When it was said, ISO 8601. Default: now.
     """
     question = sys.stdin.read() if text == STDIN else text
     if not question.strip():
@@ -195,23 +193,9 @@ def update(
     ctx: typer.Context,
     chunk: ChunkId,
     *,
-    user_text: Annotated[
-        str | None,
-        typer.Option("--user-text", metavar="TEXT", help="New text of the user's side."),
-    ] = None,
-    assistant_text: Annotated[
-        str | None,
-        typer.Option("--assistant-text", metavar="TEXT", help="New text of the answer."),
-    ] = None,
-    facets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--facet",
-            metavar="NAME=TEXT",
-            help="New text of personal_info, preferences or events, such as"
-            " 'preferences=likes tea'; an empty text clears it. Repeatable.",
-        ),
-    ] = None,
+    user_text: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    assistant_text: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    facets: Annotated[list[str] | None, typer.Option("--facet", metavar="NAME=TEXT")] = None,
     selection: Selection,
     output: Output = "table",
 ) -> None:
@@ -222,6 +206,12 @@ def update(
       memsense update 42 --facet preferences= --at 2026-05-01
 
     To keep the old text, run 'memsense settings set history=on' beforehand.
+
+    Args:
+        user_text: New text of the user's side.
+        assistant_text: New text of the answer.
+        facets: New text of personal_info, preferences or events, such as 'preferences=likes tea';
+            an empty text clears it. Repeatable.
     """
     sides = {"user": user_text, "assistant": assistant_text}
     texts = {side: text for side, text in sides.items() if text is not None}

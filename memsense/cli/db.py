@@ -33,17 +33,7 @@ app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_
 
 
 def init(
-    ctx: typer.Context,
-    *,
-    roles: Annotated[
-        bool,
-        typer.Option("--roles", help="Also create the roles that keep tenants apart."),
-    ] = False,
-    citus: Annotated[
-        bool,
-        typer.Option("--citus", help="Also distribute the tables over a Citus cluster, by tenant."),
-    ] = False,
-    output: Output = "table",
+    ctx: typer.Context, *, roles: bool = False, citus: bool = False, output: Output = "table"
 ) -> None:
     """Prepare the database: create the schema, or upgrade it.
 
@@ -56,6 +46,10 @@ def init(
     The embedded server is prepared at its first use; a database of your own needs this once.
     --roles needs a superuser or a user with CREATEROLE; from then on statements run as
     memsense_app, which PostgreSQL keeps within one tenant (docs/guides/tenants.md).
+
+    Args:
+        roles: Also create the roles that keep tenants apart.
+        citus: Also distribute the tables over a Citus cluster, by tenant.
     """
     target = target_of(ctx)
     if citus and not target.settings().database_url:
@@ -158,16 +152,7 @@ app.command("partition")(capacity.partition)
 
 @app.command("seal")
 def seal(
-    ctx: typer.Context,
-    *,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Stop accepting the keys that were given before.")
-    ] = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Refuse if memsense_app may create temporary objects."),
-    ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Seal the tenants no longer.")] = False,
+    ctx: typer.Context, *, replace: bool = False, strict: bool = False, undo: bool = False
 ) -> None:
     """Seal the tenants: SQL alone, without the key, then reaches no other tenant's rows.
 
@@ -178,6 +163,11 @@ def seal(
     Run it as the tables' owner. Processes need the same MEMSENSE_SEAL_KEY, and connect as
     memsense_app.
     To change the key: seal with the new one, restart the processes with it, seal with --replace.
+
+    Args:
+        replace: Stop accepting the keys that were given before.
+        strict: Refuse if memsense_app may create temporary objects.
+        undo: Seal the tenants no longer.
     """
     target = target_of(ctx)
     with target.database() as url:
@@ -198,15 +188,7 @@ def seal(
 
 
 @app.command("purge")
-def purge(
-    ctx: typer.Context,
-    *,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Rewrite the tables too; each is locked meanwhile."),
-    ] = False,
-    output: Output = "table",
-) -> None:
+def purge(ctx: typer.Context, *, full: bool = False, output: Output = "table") -> None:
     """Remove the words of erased memories from the server's files.
 
     \b
@@ -218,6 +200,9 @@ def purge(
     also from the tables and, run by a superuser, from the planner's statistics. Neither touches
     the write-ahead log, replicas or backups. Run it as the tables' owner or a superuser; the
     receipts say what was purged ('memsense erasures').
+
+    Args:
+        full: Rewrite the tables too; each is locked meanwhile.
     """
 
     def report_step(step: PurgeStep) -> None:
@@ -276,13 +261,7 @@ def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
 def reindex(
     ctx: typer.Context,
     *,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODE",
-            help="Language of all texts from now on, such as de, or auto. Default: the same.",
-        ),
-    ] = None,
+    language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
     output: Output = "table",
 ) -> None:
     """Make the words of all memories again, in another language if you like.
@@ -293,6 +272,9 @@ def reindex(
 
     A few hundred chunks at a time: searches and writes go on meanwhile. With auto, each text is
     indexed in its own language.
+
+    Args:
+        language: Language of all texts from now on, such as de, or auto. Default: the same.
     """
     with target_of(ctx).open() as memory:
         report = memory.indexes.rebuild(language)
@@ -325,13 +307,7 @@ def fill(ctx: typer.Context, *, output: Output = "table") -> None:
 
 @app.command("link")
 def link(
-    ctx: typer.Context,
-    *,
-    user: AnyUser = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Judge anew every pair without a decision.")
-    ] = False,
-    output: Output = "table",
+    ctx: typer.Context, *, user: AnyUser = None, again: bool = False, output: Output = "table"
 ) -> None:
     """Find pairs of memories that may tell a fact and its change.
 
@@ -342,6 +318,9 @@ def link(
     An exchange is linked when it is written. Memories from before version 0031 of the schema lack
     these links, and those from before version 0042 need `--again` once, because the weights have
     changed. Each user is one transaction, for which that user's writes wait.
+
+    Args:
+        again: Judge anew every pair without a decision.
     """
     linked: list[dict[str, Any]] = []
 
@@ -474,26 +453,22 @@ def _server_fields(url: str) -> dict[str, Any]:
     with connect(url) as connection:
         major, minor = divmod(connection.info.server_version, 10_000)
         state = migrate.read_state(connection)
-    return {
-        "postgresql": f"{major}.{minor}",
-        "schema": state.current,
-        "schema_needed": state.head,
-    }
+    return {"postgresql": f"{major}.{minor}", "schema": state.current, "schema_needed": state.head}
 
 
 @app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def psql(
     ctx: typer.Context,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ARGS]...", help="Arguments of psql, such as -c QUERY."),
-    ] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGS]...")] = None,
 ) -> None:
     """Run psql on the database; the embedded server runs meanwhile.
 
     \b
       memsense db psql
       memsense db psql -c "TABLE memsense.chunk_overview LIMIT 5"
+
+    Args:
+        arguments: Arguments of psql, such as -c QUERY.
     """
     target = target_of(ctx)
     with target.database() as url, interrupts_left_to_child():
@@ -517,19 +492,7 @@ def psql(
 
 
 def doctor(
-    ctx: typer.Context,
-    *,
-    repair: Annotated[
-        bool,
-        typer.Option(
-            "--repair", help="Recount the statistics, and mend what does not fit to the exchanges."
-        ),
-    ] = False,
-    deep: Annotated[
-        bool,
-        typer.Option("--deep", help="Examine all exchanges, not the newest 50 of each namespace."),
-    ] = False,
-    output: Output = "table",
+    ctx: typer.Context, *, repair: bool = False, deep: bool = False, output: Output = "table"
 ) -> None:
     """Examine the database: versions, settings, indexes, vectors, statistics, query plans.
 
@@ -538,6 +501,10 @@ def doctor(
 
     \b
       memsense doctor --repair
+
+    Args:
+        repair: Recount the statistics, and mend what does not fit to the exchanges.
+        deep: Examine all exchanges, not the newest 50 of each namespace.
     """
     target = target_of(ctx)
     settings = target.settings()

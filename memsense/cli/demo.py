@@ -33,13 +33,7 @@ ROWS = 5
 VALUE_WIDTH = 48
 
 
-def demo(
-    ctx: typer.Context,
-    *,
-    opens: Annotated[
-        bool, typer.Option("--open", help="Then open the page with this memory in a browser.")
-    ] = False,
-) -> None:
+def demo(ctx: typer.Context, *, opens: Annotated[bool, typer.Option("--open")] = False) -> None:
     """Ingest the sample log, ask three questions, explain the hits, show the rows behind them.
 
     \b
@@ -47,6 +41,9 @@ def demo(
       memsense demo --open
 
     Uses the namespace "demo" unless you name another. A second run stores nothing twice.
+
+    Args:
+        opens: Then open the page with this memory in a browser.
     """
     chosen = target_of(ctx)
     target = Target(

@@ -78,19 +78,12 @@ def _entity_fields(entity: "Entity") -> dict[str, Any]:
 @app.command("show")
 def show(
     ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The entity's name, in upper or lower case.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME")],
     *,
     user: User = None,
     all_users: AllUsers = False,
     limit: Limit = 10,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw its neighbourhood: .svg or .png (memsense[pictures])."
-        ),
-    ] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     output: Output = "table",
 ) -> None:
     """Show an entity: the memories that mention it most, and what else they mention.
@@ -98,6 +91,10 @@ def show(
     \b
       memsense entities show "Leipzig" --user ines
       memsense entities show WAT-517 --all-users -n 25 --picture wat.png
+
+    Args:
+        name: The entity's name, in upper or lower case.
+        picture: Draw its neighbourhood: .svg or .png (memsense[pictures]).
     """
     check_user_scope(user, all_users=all_users)
     # Checked before the search: a missing library or a wrong ending is an error at once.

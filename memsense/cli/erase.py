@@ -22,10 +22,7 @@ def erase(
     ctx: typer.Context,
     *,
     selection: Selection,
-    everywhere: Annotated[
-        bool,
-        typer.Option("--all-namespaces", help="Erase the user in every namespace of the tenant."),
-    ] = False,
+    everywhere: Annotated[bool, typer.Option("--all-namespaces")] = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
@@ -38,6 +35,9 @@ def erase(
 
     Recorded searches and the history are erased, too. Backups and the database's write-ahead log
     keep their copies; VACUUM frees the disk space.
+
+    Args:
+        everywhere: Erase the user in every namespace of the tenant.
     """
     nouns = {"message_id": "message", "session_id": "session", "user_id": "user"}
     parts = [f"{noun} {selection[name]!r}" for name, noun in nouns.items() if name in selection]
@@ -93,13 +93,8 @@ def delete(
 def erasures(
     ctx: typer.Context,
     *,
-    about: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Only receipts of this user, session, message or chunk."),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of receipts.")
-    ] = 100,
+    about: Annotated[str | None, typer.Option(metavar="ID")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N")] = 100,
     output: Output = "table",
 ) -> None:
     """List the receipts of erasures, the latest first.
@@ -108,6 +103,10 @@ def erasures(
       memsense erasures --about ada
 
     A receipt holds hashes instead of ids; --about compares the hash of ID with them.
+
+    Args:
+        about: Only receipts of this user, session, message or chunk.
+        limit: Maximum number of receipts.
     """
     with target_of(ctx).open() as memory:
         receipts = memory.erasures.list(limit=limit, about=about)

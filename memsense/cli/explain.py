@@ -72,11 +72,7 @@ def _format_value(value: object) -> str:
 
 @options_of("traces.replay")
 def replay(
-    ctx: typer.Context,
-    trace_id: TraceId,
-    *,
-    selection: Selection,
-    output: Output = "table",
+    ctx: typer.Context, trace_id: TraceId, *, selection: Selection, output: Output = "table"
 ) -> None:
     """Run a recorded search again, unchanged or with other constants; show what moved and why.
 
@@ -226,21 +222,15 @@ def _read_texts(memory: "MemSense", recorded: "Trace") -> dict[int, str]:
 
 @trace.command("prune")
 def prune_traces(
-    ctx: typer.Context,
-    *,
-    days: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="DAYS",
-            help="Delete traces older than this many days. Default: MEMSENSE_TRACE_DAYS.",
-        ),
-    ] = None,
+    ctx: typer.Context, *, days: Annotated[float | None, typer.Option(min=0, metavar="DAYS")] = None
 ) -> None:
     """Delete old recorded searches.
 
     \b
       memsense trace prune --days 30
+
+    Args:
+        days: Delete traces older than this many days. Default: MEMSENSE_TRACE_DAYS.
     """
     with target_of(ctx).open() as memory:
         count = memory.traces.prune(days)

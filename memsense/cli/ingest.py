@@ -46,127 +46,33 @@ STDIN = "-"
 @options_of("ingest", leave_out={"map"})
 def ingest(
     ctx: typer.Context,
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATHS",
-            help="Files, folders, patterns such as 'exports/*.zip', archives, or - for stdin.",
-        ),
-    ] = None,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATHS")] = None,
     *,
-    find: Annotated[
-        bool,
-        typer.Option(
-            "--find",
-            help="Instead of PATHS: look where programs keep their logs, list them, then ask.",
-        ),
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="With --find: store new exchanges without asking.")
-    ] = False,
+    find: bool = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y")] = False,
     selection: Selection,
     log_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="NAME",
-            help="Format of the logs: one of `memsense formats`, or a format's file (*.toml)."
-            " Default: detected. With --find: only logs of this format.",
-            autocompletion=complete_formats,
-        ),
+        str | None, typer.Option("--format", "-f", metavar="NAME", autocompletion=complete_formats)
     ] = None,
     user_speaker: Annotated[
-        str | None,
-        typer.Option(
-            "--me",
-            "--user-speaker",
-            metavar="NAME",
-            help="Speaker who is the user, in chats between people.",
-        ),
+        str | None, typer.Option("--me", "--user-speaker", metavar="NAME")
     ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ZONE",
-            help="Time zone of times without one, such as Europe/Lisbon. Default: unknown.",
-        ),
-    ] = None,
-    date_order: Annotated[
-        DateOrder | None,
-        typer.Option(help="Order of dates such as 03/04/21. Default: detected from the log."),
-    ] = None,
-    exchange_gap: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="Silence between two messages of one side that ends an exchange, such as 12h;"
-            " 0: none does.",
-        ),
-    ] = "6h",
-    map_fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="FIELD=PATH",
-            help="Where the files keep what memory needs: columns or JSONPaths by field, or a"
-            " format's file. Such as content=said, messages='$.events[*]' or walks.toml;"
-            " docs/guides/mappings.md describes the fields. Repeatable.",
-        ),
-    ] = None,
-    preview: Annotated[
-        bool,
-        typer.Option(
-            "--preview",
-            help="Show the first conversations, what is kept and what is left out; store nothing.",
-        ),
-    ] = False,
-    tries: Annotated[
-        bool,
-        typer.Option(
-            "--try",
-            help="Like --preview, and a file in an unknown form is read by the mapping that fits"
-            " best, whose command is shown.",
-        ),
-    ] = False,
-    sidechains: Annotated[
-        bool, typer.Option("--sidechains", help="Keep what agents said to their sub-agents.")
-    ] = False,
-    all_branches: Annotated[
-        bool, typer.Option("--all-branches", help="Keep abandoned branches of a chat.")
-    ] = False,
+    timezone: Annotated[str | None, typer.Option(metavar="ZONE")] = None,
+    date_order: DateOrder | None = None,
+    exchange_gap: Annotated[str, typer.Option(metavar="DURATION")] = "6h",
+    map_fields: Annotated[list[str] | None, typer.Option("--map", metavar="FIELD=PATH")] = None,
+    preview: bool = False,
+    tries: Annotated[bool, typer.Option("--try")] = False,
+    sidechains: bool = False,
+    all_branches: bool = False,
     exclude_folders: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude-folder",
-            metavar="PATH",
-            help="Never read sessions of agents that worked in this folder or below it, nor logs"
-            " that lie there; in addition to MEMSENSE_EXCLUDE_FOLDERS. Repeatable.",
-        ),
+        list[str] | None, typer.Option("--exclude-folder", metavar="PATH")
     ] = None,
-    guessed: Annotated[
-        bool,
-        typer.Option(
-            "--guessed",
-            help="In folders and archives, also read files that only look like a conversation.",
-        ),
-    ] = False,
+    guessed: bool = False,
     labels: Selection,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with code 1 if any record was skipped.")
-    ] = False,
-    watch: Annotated[
-        bool,
-        typer.Option("--watch", "-w", help="Then follow the files as they grow, until Ctrl-C."),
-    ] = False,
-    audit: Annotated[
-        bool,
-        typer.Option(
-            "--audit",
-            help="Store nothing: compare the texts on disk with what would be kept, and show what"
-            " is left out, a person's words first.",
-        ),
-    ] = False,
+    strict: bool = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w")] = False,
+    audit: bool = False,
     output: Output = "table",
 ) -> None:
     """Read conversation logs into memory; reading the same log again adds nothing.
@@ -188,6 +94,33 @@ def ingest(
 
     Exit codes: 0 stored, or nothing is new; 1 nothing usable or a log failed (with --strict:
     something was skipped); 2 wrong usage. When one log fails, the others are still read.
+
+    Args:
+        paths: Files, folders, patterns such as 'exports/*.zip', archives, or - for stdin.
+        find: Instead of PATHS: look where programs keep their logs, list them, then ask.
+        yes: With --find: store new exchanges without asking.
+        log_format: Format of the logs: one of `memsense formats`, or a format's file (*.toml).
+            Default: detected. With --find: only logs of this format.
+        user_speaker: Speaker who is the user, in chats between people.
+        timezone: Time zone of times without one, such as Europe/Lisbon. Default: unknown.
+        date_order: Order of dates such as 03/04/21. Default: detected from the log.
+        exchange_gap: Silence between two messages of one side that ends an exchange, such as 12h;
+            0: none does.
+        map_fields: Where the files keep what memory needs: columns or JSONPaths by field, or a
+            format's file. Such as content=said, messages='$.events[*]' or walks.toml;
+            docs/guides/mappings.md describes the fields. Repeatable.
+        preview: Show the first conversations, what is kept and what is left out; store nothing.
+        tries: Like --preview, and a file in an unknown form is read by the mapping that fits
+            best, whose command is shown.
+        sidechains: Keep what agents said to their sub-agents.
+        all_branches: Keep abandoned branches of a chat.
+        exclude_folders: Never read sessions of agents that worked in this folder or below it, nor
+            logs that lie there; in addition to MEMSENSE_EXCLUDE_FOLDERS. Repeatable.
+        guessed: In folders and archives, also read files that only look like a conversation.
+        strict: Exit with code 1 if any record was skipped.
+        watch: Then follow the files as they grow, until Ctrl-C.
+        audit: Store nothing: compare the texts on disk with what would be kept, and show what is
+            left out, a person's words first.
     """
     paths = paths or []
     _check_paths(paths, find=find, yes=yes)

@@ -20,50 +20,17 @@ from memsense.hosts.places import HOSTS, NAME, HostName, Server
 def install(
     ctx: typer.Context,
     host: Annotated[
-        HostName,
-        typer.Argument(metavar="HOST", help=f"Coding agent, one of {', '.join(HOSTS)}."),
+        HostName, typer.Argument(metavar="HOST", help=f"Coding agent, one of {', '.join(HOSTS)}.")
     ],
     *,
-    user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", metavar="NAME", help="User whose memory to serve."),
-    ] = None,
-    agent: Annotated[
-        str | None,
-        typer.Option("--agent", metavar="NAME", help="Agent under whose name to store memories."),
-    ] = None,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Offer no tool that writes.")
-    ] = False,
-    hooks: Annotated[
-        bool,
-        typer.Option(
-            "--hooks", help="Also install hooks: recall before each prompt, store each session."
-        ),
-    ] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.05,
-            max=60,
-            metavar="SECONDS",
-            help="With --hooks: seconds that a prompt waits for memories. Default: 0.5.",
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="With --hooks: maximum tokens of memories before a prompt. Default: 1000.",
-        ),
-    ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the server and the hooks again.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the changes and make none.")
-    ] = False,
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    read_only: bool = False,
+    hooks: bool = False,
+    timeout: Annotated[float | None, typer.Option(min=0.05, max=60, metavar="SECONDS")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N")] = None,
+    remove: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Add memsense to a coding agent's configuration, as an MCP server that the agent starts.
 
@@ -79,6 +46,16 @@ def install(
     (docs/guides/hooks.md). --tenant and --namespace go into the server's arguments, --database-url
     into its environment; a URL with a password is refused: put the password into ~/.pgpass. See
     docs/guides/mcp.md for other hosts.
+
+    Args:
+        user: User whose memory to serve.
+        agent: Agent under whose name to store memories.
+        read_only: Offer no tool that writes.
+        hooks: Also install hooks: recall before each prompt, store each session.
+        timeout: With --hooks: seconds that a prompt waits for memories. Default: 0.5.
+        max_tokens: With --hooks: maximum tokens of memories before a prompt. Default: 1000.
+        remove: Remove the server and the hooks again.
+        dry_run: Print the changes and make none.
     """
     agent_host = HOSTS[host]
     if not hooks and (timeout is not None or max_tokens is not None):

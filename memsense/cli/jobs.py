@@ -32,16 +32,9 @@ AllDead = Annotated[bool, typer.Option("--dead", help="All dead jobs.")]
 def list_jobs(
     ctx: typer.Context,
     *,
-    status: Annotated[
-        JobStatus | None,
-        typer.Option("--status", "-s", help="Only jobs of this status. Default: all."),
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Only jobs of this kind, such as embed.")
-    ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of jobs.")
-    ] = 100,
+    status: Annotated[JobStatus | None, typer.Option("--status", "-s")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="KIND")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N")] = 100,
     output: Output = "table",
 ) -> None:
     """List jobs: what waits for its vectors, which worker runs it, what is dead, and why.
@@ -51,6 +44,11 @@ def list_jobs(
       memsense jobs list --status dead --json
 
     A dead job names its memory ('memsense show' shows it); --json also has each attempt's error.
+
+    Args:
+        status: Only jobs of this status. Default: all.
+        kind: Only jobs of this kind, such as embed.
+        limit: Maximum number of jobs.
     """
     with target_of(ctx).open() as memory:
         jobs = memory.jobs.list(status, kind=kind, limit=limit)
@@ -128,16 +126,8 @@ def _print_changed(job_ids: Sequence[int], state: str, *, output: OutputForm) ->
 def worker(
     ctx: typer.Context,
     *,
-    once: Annotated[
-        bool,
-        typer.Option(
-            "--once", help="Run the jobs that are due, then end; exit code 1 if some are not done."
-        ),
-    ] = False,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", "-n", metavar="N", help="With --once: maximum number of jobs."),
-    ] = None,
+    once: bool = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N")] = None,
     output: Output = "table",
 ) -> None:
     """Run the namespace's jobs as they become due, such as embedding texts without vectors.
@@ -152,6 +142,10 @@ def worker(
     longer each time, five minutes at most. A job that fails by itself is dead after
     MEMSENSE_JOB_ATTEMPTS attempts: see 'memsense jobs list'. Ctrl-C and SIGTERM end the worker;
     the jobs that it had begun go back to waiting.
+
+    Args:
+        once: Run the jobs that are due, then end; exit code 1 if some are not done.
+        limit: With --once: maximum number of jobs.
     """
     if limit is not None and not once:
         raise ConfigurationError("--limit goes with --once")

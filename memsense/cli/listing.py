@@ -97,8 +97,7 @@ def left_off(
     project: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help=f"{help_of('left_off', 'project')} Default: the current folder's.",
+            metavar="NAME", help=f"{help_of('left_off', 'project')} Default: the current folder's."
         ),
     ] = None,
     selection: Selection,

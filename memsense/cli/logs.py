@@ -85,28 +85,21 @@ def formats(ctx: typer.Context, *, output: Output = "table") -> None:
 def add_format(
     name: Name,
     *,
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="FIELD=PATH",
-            help="Column or JSONPath that holds a field; docs/guides/mappings.md describes them."
-            " Repeatable.",
-        ),
-    ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FILE", help="Take the format from its file (*.toml)."),
-    ] = None,
-    description: Annotated[
-        str, typer.Option("--description", help="What the format is, in a line.")
-    ] = "",
+    fields: Annotated[list[str] | None, typer.Option("--map", metavar="FIELD=PATH")] = None,
+    file: Annotated[str | None, typer.Option("--from", metavar="FILE")] = None,
+    description: str = "",
 ) -> None:
     """Save a mapping as a format of your own, which `memsense ingest --format NAME` uses.
 
     \b
       memsense formats add mine --map messages='$.events[*]' --map role=author
       memsense formats add theirs --from ~/Downloads/theirs.toml
+
+    Args:
+        fields: Column or JSONPath that holds a field; docs/guides/mappings.md describes them.
+            Repeatable.
+        file: Take the format from its file (*.toml).
+        description: What the format is, in a line.
     """
     if bool(fields) == bool(file):
         raise typer.BadParameter("give either --map or --from")

@@ -26,54 +26,15 @@ DEFAULT_PORT = 8765
 def mcp(
     ctx: typer.Context,
     *,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user",
-            "-u",
-            metavar="NAME",
-            help="User whose memory to serve. Default: MEMSENSE_USER, else your login name.",
-        ),
-    ] = None,
-    agent: Annotated[
-        str | None,
-        typer.Option("--agent", metavar="NAME", help="Agent under whose name to store memories."),
-    ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option(
-            "--project",
-            metavar="NAME",
-            help="Project that stored memories are about and that recalls prefer. Default: that of"
-            " the folder in which the host starts this process; with --http that of the header"
-            " Memsense-Project.",
-        ),
-    ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            "--session",
-            metavar="ID",
-            help="Session in which to store memories. Default: a new session for this process; with"
-            " --http one for each day.",
-        ),
-    ] = None,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Offer no tool that writes.")
-    ] = False,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Record every recall, for 'memsense trace'.")
-    ] = False,
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve over HTTP instead of stdin and stdout.")
-    ] = False,
-    host: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", help="With --http: address to listen on, of this machine."),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="With --http: port; 0: any free one.")
-    ] = DEFAULT_PORT,
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    project: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID")] = None,
+    read_only: bool = False,
+    trace: bool = False,
+    http: bool = False,
+    host: Annotated[str, typer.Option(metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = DEFAULT_PORT,
 ) -> None:
     """Serve one user's memory to models, by the Model Context Protocol.
 
@@ -85,6 +46,20 @@ def mcp(
     Tools: recall, remember, why_not, recent, forget, restore, feedback. These options choose the
     user; the model can't. With --http one process serves any number of hosts, at
     http://127.0.0.1:8765/mcp. docs/guides/mcp.md has the configuration of each host.
+
+    Args:
+        user: User whose memory to serve. Default: MEMSENSE_USER, else your login name.
+        agent: Agent under whose name to store memories.
+        project: Project that stored memories are about and that recalls prefer. Default: that of
+            the folder in which the host starts this process; with --http that of the header
+            Memsense-Project.
+        session: Session in which to store memories. Default: a new session for this process; with
+            --http one for each day.
+        read_only: Offer no tool that writes.
+        trace: Record every recall, for 'memsense trace'.
+        http: Serve over HTTP instead of stdin and stdout.
+        host: With --http: address to listen on, of this machine.
+        port: With --http: port; 0: any free one.
     """
     # The server's packages are an extra (memsense[mcp]), which may not be installed.
     try:

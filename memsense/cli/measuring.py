@@ -8,36 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memsense import evaluation
 from memsense.cli.progress import question_progress
 from memsense.cli.render import add_row, console, table
 from memsense.cli.target import Target
-from memsense.evaluation import (
-    BASELINES,
-    Difference,
-    GoldConversation,
-    GoldSet,
-    Interval,
-    ProfileRow,
-    ProfileRun,
-    ablations,
-    differences_by_split,
-    evaluate,
-    gold_namespace,
-    gold_set,
-    grid_profiles,
-    ingest_gold,
-    intervals_by_split,
-    measure_prompts,
-    measure_unrelated,
-    parse_grid,
-    read_beam,
-    read_locomo,
-    read_unrelated,
-    summarise,
-    summarise_prompts,
-    tabulate,
-    write_results,
-)
 from memsense.evaluation.figure import draw_recall
 from memsense.ingest import ReadOptions
 from memsense.search.profiles import Profile
@@ -83,71 +57,43 @@ CARRIED_BUDGETS = ("200", "500", "1000", "2000")
 SIGNIFICANT = 0.05
 SIGNIFICANCE = f"* p < {SIGNIFICANT} by sign flips, each metric by itself"
 
-Ablate = Annotated[
-    bool, typer.Option("--ablate", help="Also measure without each route and signal in turn.")
-]
-Sweep = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=V1,V2",
-        help="Also measure with these values of a constant, such as lexical=1,2,3. Repeatable.",
-    ),
-]
-Intervals = Annotated[bool, typer.Option("--ci", help="Add 95% bootstrap intervals.")]
-ByConversation = Annotated[
-    bool,
-    typer.Option("--by-conversation", help="Resample whole conversations instead of questions."),
-]
-Split = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only questions of this split, such as 5-9.")
-]
-Plain = Annotated[
-    bool,
-    typer.Option("--plain", help="Also measure plain fusion of BM25 and cosine (RRF, k = 60)."),
-]
-Prompts = Annotated[
-    bool,
-    typer.Option(
-        "--context",
-        help="Also measure prompts: gold by tokens, and tokens that unrelated prompts get.",
-    ),
-]
-Figure = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Draw recall@k of each profile as a PNG.", dir_okay=False),
-]
-QuestionsOut = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Write each question's results as JSON lines.", dir_okay=False
-    ),
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Options of a measurement beyond the profiles' plain measures, as a command declares them."""
+    """Options of a measurement beyond the profiles' plain measures, as a command declares them.
 
-    ablate: Ablate = False
-    sweep: Sweep = None
-    plain: Plain = False
-    split: Split = None
-    intervals: Intervals = False
-    by_conversation: ByConversation = False
-    context: Prompts = False
-    figure: Figure = None
-    questions_out: QuestionsOut = None
+    Args:
+        ablate: Also measure without each route and signal in turn.
+        sweep: Also measure with these values of a constant, such as lexical=1,2,3. Repeatable.
+        plain: Also measure plain fusion of BM25 and cosine (RRF, k = 60).
+        split: Only questions of this split, such as 5-9.
+        intervals: Add 95% bootstrap intervals.
+        by_conversation: Resample whole conversations instead of questions.
+        context: Also measure prompts: gold by tokens, and tokens that unrelated prompts get.
+        figure: Draw recall@k of each profile as a PNG.
+        questions_out: Write each question's results as JSON lines.
+    """
+
+    ablate: bool = False
+    sweep: Annotated[list[str] | None, typer.Option(metavar="NAME=V1,V2")] = None
+    plain: bool = False
+    split: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    intervals: Annotated[bool, typer.Option("--ci")] = False
+    by_conversation: bool = False
+    context: bool = False
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", dir_okay=False)] = None
+    questions_out: Annotated[Path | None, typer.Option(metavar="FILE", dir_okay=False)] = None
 
     def __post_init__(self) -> None:
         # A fault in it is reported before a long ingest.
-        parse_grid(self.sweep or ())
+        evaluation.parse_grid(self.sweep or ())
 
     def variants(self, profile: Profile) -> list[Profile]:
         """Return the profiles to compare with this one."""
         return [
-            *(BASELINES if self.plain else ()),
-            *(ablations(profile) if self.ablate else ()),
-            *grid_profiles(profile, parse_grid(self.sweep or ())),
+            *(evaluation.BASELINES if self.plain else ()),
+            *(evaluation.ablations(profile) if self.ablate else ()),
+            *evaluation.grid_profiles(profile, evaluation.parse_grid(self.sweep or ())),
         ]
 
 
@@ -156,8 +102,8 @@ class Family:
     """A profile's summary, its variants compared with it, and other requested measurements."""
 
     summary: Mapping[str, Any]
-    intervals: Mapping[str, Mapping[str, Interval]]
-    rows: Sequence[ProfileRow]
+    intervals: Mapping[str, Mapping[str, evaluation.Interval]]
+    rows: Sequence[evaluation.ProfileRow]
     context: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -175,7 +121,7 @@ class Family:
 
 
 def study_profiles(
-    memory: "MemSense", gold: GoldSet, profiles: Sequence[Profile], study: Study
+    memory: "MemSense", gold: evaluation.GoldSet, profiles: Sequence[Profile], study: Study
 ) -> list[Family]:
     """Measure each profile and its variants, and write the requested files."""
     runs = [
@@ -187,7 +133,9 @@ def study_profiles(
         for run in all_runs:
             # Several profiles need a file each: NAME.PROFILE.SUFFIX.
             name = f"{path.stem}.{run.profile.name}{path.suffix}".replace("/", "-")
-            write_results(path.with_name(name) if len(all_runs) > 1 else path, run.results)
+            evaluation.write_results(
+                path.with_name(name) if len(all_runs) > 1 else path, run.results
+            )
     if study.figure:
         draw_recall(study.figure, {run.profile.name: run.results for run in all_runs})
     families: list[Family] = []
@@ -195,32 +143,38 @@ def study_profiles(
         clustered = study.by_conversation
         # Bootstrapping takes seconds, so that only --ci asks for it.
         intervals = (
-            intervals_by_split(base.results, by_conversation=clustered) if study.intervals else {}
+            evaluation.intervals_by_split(base.results, by_conversation=clustered)
+            if study.intervals
+            else {}
         )
-        rows = tabulate([base, *variants], by_conversation=clustered) if variants else ()
-        summary = summarise(base.results, gold, base.profile.name)
+        rows = evaluation.tabulate([base, *variants], by_conversation=clustered) if variants else ()
+        summary = evaluation.summarise(base.results, gold, base.profile.name)
         context = measure_context(memory, gold, base.profile) if study.context else None
         families.append(Family(summary=summary, intervals=intervals, rows=rows, context=context))
     return families
 
 
-def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
+def measure(
+    memory: "MemSense", gold: evaluation.GoldSet, profile: Profile
+) -> evaluation.ProfileRun:
     """Search for each question of the gold set with the profile, under a progress bar."""
     with question_progress(profile.name, len(gold.questions)) as on_question:
-        results = evaluate(memory, gold, profile=profile, on_question=on_question)
-    return ProfileRun(profile=profile, results=results)
+        results = evaluation.evaluate(memory, gold, profile=profile, on_question=on_question)
+    return evaluation.ProfileRun(profile=profile, results=results)
 
 
-def measure_context(memory: "MemSense", gold: GoldSet, profile: Profile) -> dict[str, Any]:
+def measure_context(
+    memory: "MemSense", gold: evaluation.GoldSet, profile: Profile
+) -> dict[str, Any]:
     """Measure the prompts of the gold questions, and of prompts that concern nothing stored."""
     with question_progress(f"{profile.name}: prompts", len(gold.questions)) as on_question:
-        results = measure_prompts(memory, gold, profile=profile, on_question=on_question)
-    prompts = read_unrelated()
+        results = evaluation.measure_prompts(memory, gold, profile=profile, on_question=on_question)
+    prompts = evaluation.read_unrelated()
     with question_progress("unrelated prompts", len(prompts), "prompts") as on_prompt:
-        unrelated = measure_unrelated(
+        unrelated = evaluation.measure_unrelated(
             memory, gold, profile=profile, prompts=prompts, on_prompt=on_prompt
         )
-    return summarise_prompts(results, unrelated)
+    return evaluation.summarise_prompts(results, unrelated)
 
 
 def print_measures(summary: Mapping[str, Any]) -> None:
@@ -290,7 +244,7 @@ def print_context(profile: str, contexts: Mapping[str, Mapping[str, Any]]) -> No
     to.print(f"{count} pairs of a prompt and a memory; silent in percent", style="dim")
 
 
-def print_intervals(intervals: Mapping[str, Mapping[str, Interval]]) -> None:
+def print_intervals(intervals: Mapping[str, Mapping[str, evaluation.Interval]]) -> None:
     """Print a row for each split: means with their 95% intervals, in percent."""
     rows = table("95% intervals", *DIFFERENCE_COLUMNS, right=tuple(DIFFERENCE_COLUMNS))
     for split, metrics in intervals.items():
@@ -305,7 +259,7 @@ def print_intervals(intervals: Mapping[str, Mapping[str, Interval]]) -> None:
     console().print(rows)
 
 
-def print_variants(variants: Sequence[ProfileRow]) -> None:
+def print_variants(variants: Sequence[evaluation.ProfileRow]) -> None:
     """Print a row for each variant: its gain over the profile itself, in percentage points."""
     base = variants[0].profile
     rows = table(f"gain over {base}", *DIFFERENCE_COLUMNS, right=tuple(DIFFERENCE_COLUMNS))
@@ -318,14 +272,14 @@ def print_variants(variants: Sequence[ProfileRow]) -> None:
     to.print(SIGNIFICANCE, style="dim")
 
 
-def _format_gain(gain: Difference) -> str:
+def _format_gain(gain: evaluation.Difference) -> str:
     """Return a gain in percentage points with its interval; a star marks a significant one."""
     star = "*" if gain.p_value < SIGNIFICANT else " "
     points = f"{100 * gain.difference:+.1f}{star}"
     return f"{points} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
 
 
-def print_differences(a: str, b: str, differences: Iterable[Difference]) -> None:
+def print_differences(a: str, b: str, differences: Iterable[evaluation.Difference]) -> None:
     """Print a row for each metric: both means, the gain, p-value, wins, ties and losses."""
     headings = (a, b, "gain", "95% interval", "p", "wins", "ties", "losses")
     rows = table("metric", *headings, right=headings)
@@ -357,7 +311,7 @@ class Kind:
     name: str
     summaries: Sequence[Mapping[str, Any]]
     contexts: Mapping[str, Mapping[str, Any]]
-    gains: Mapping[tuple[str, str], Mapping[str, Sequence[Difference]]]
+    gains: Mapping[tuple[str, str], Mapping[str, Sequence[evaluation.Difference]]]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summaries, the gains over each baseline and any contexts as plain values."""
@@ -384,13 +338,13 @@ def gold_target(target: Target, file: Path) -> Target:
     settings = target.settings()
     # The vectors of a namespace are of one model: each embedder gets its own copy of the file.
     embedder = f"{settings.embedder}:{settings.embedding_model}:{settings.embedding_dimension}"
-    return replace(target, namespace=gold_namespace(file, embedder))
+    return replace(target, namespace=evaluation.gold_namespace(file, embedder))
 
 
-def store_gold(memory: "MemSense", conversations: Sequence[GoldConversation]) -> None:
+def store_gold(memory: "MemSense", conversations: Sequence[evaluation.GoldConversation]) -> None:
     """Store the conversations that are not stored yet, under a progress bar."""
     with question_progress("storing", len(conversations), "conversations") as on_conversation:
-        ingest_gold(memory, conversations, on_conversation=on_conversation)
+        evaluation.ingest_gold(memory, conversations, on_conversation=on_conversation)
 
 
 def compare_kinds(
@@ -404,8 +358,12 @@ def compare_kinds(
     """Store each kind's file, and measure the chosen profiles and the baselines on it."""
     kinds: list[Kind] = []
     for name, file in files.items():
-        conversations = None if name == "locomo" else read_beam(file)
-        gold = read_locomo(file) if conversations is None else gold_set(conversations, file.stem)
+        conversations = None if name == "locomo" else evaluation.read_beam(file)
+        gold = (
+            evaluation.read_locomo(file)
+            if conversations is None
+            else evaluation.gold_set(conversations, file.stem)
+        )
         with gold_target(target, file).open() as memory:
             profiles = choose(memory)
             # LoCoMo is a log format, too; BEAM's conversations are stored from the gold set.
@@ -414,7 +372,7 @@ def compare_kinds(
             else:
                 store_gold(memory, conversations)
             runs = [measure(memory, gold, profile) for profile in profiles]
-            baselines = [measure(memory, gold, profile) for profile in BASELINES]
+            baselines = [measure(memory, gold, profile) for profile in evaluation.BASELINES]
             contexts = {
                 profile.name: measure_context(memory, gold, profile)
                 for profile in (profiles if context else ())
@@ -422,11 +380,12 @@ def compare_kinds(
         kind = Kind(
             name=name,
             summaries=[
-                summarise(run.results, gold, run.profile.name) for run in (*runs, *baselines)
+                evaluation.summarise(run.results, gold, run.profile.name)
+                for run in (*runs, *baselines)
             ],
             contexts=contexts,
             gains={
-                (run.profile.name, baseline.profile.name): differences_by_split(
+                (run.profile.name, baseline.profile.name): evaluation.differences_by_split(
                     baseline.results, run.results, by_conversation=by_conversation
                 )
                 for run in runs

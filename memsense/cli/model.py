@@ -38,40 +38,12 @@ Dimension = Annotated[
 def add(
     ctx: typer.Context,
     *,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="onnx, multilingual or openai. Default: openai with --model or --url, else"
-            " MEMSENSE_EMBEDDER.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the model at the server.")
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Server with POST /embeddings, such as http://localhost:11434/v1.",
-        ),
-    ] = None,
-    dimension: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Dimension of its vectors. Default: the server's."),
-    ] = None,
-    languages: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODES",
-            help="Languages that searches compare by it, English by the English model: such as"
-            " de,fr, or '*'. Default: '*' for multilingual, else none until 'model switch'.",
-        ),
-    ] = None,
-    later: Annotated[
-        bool,
-        typer.Option("--later", help="Let background jobs ('memsense worker') make the vectors."),
-    ] = False,
+    embedder: Annotated[str | None, typer.Option(metavar="KIND")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    dimension: Annotated[int | None, typer.Option(metavar="N")] = None,
+    languages: Annotated[str | None, typer.Option(metavar="CODES")] = None,
+    later: bool = False,
     output: Output = "table",
 ) -> None:
     """Make vectors of another model for all stored texts; from now on each write makes both.
@@ -88,6 +60,16 @@ def add(
     progress, 'memsense jobs list' the failures. API keys stay in the environment:
     MEMSENSE_EMBEDDING_API_KEY for MEMSENSE_EMBEDDING_URL, MEMSENSE_EMBEDDING_API_KEYS ({URL: key})
     for other servers.
+
+    Args:
+        embedder: onnx, multilingual or openai. Default: openai with --model or --url, else
+            MEMSENSE_EMBEDDER.
+        model: Name of the model at the server.
+        url: Server with POST /embeddings, such as http://localhost:11434/v1.
+        dimension: Dimension of its vectors. Default: the server's.
+        languages: Languages that searches compare by it, English by the English model: such as
+            de,fr, or '*'. Default: '*' for multilingual, else none until 'model switch'.
+        later: Let background jobs ('memsense worker') make the vectors.
     """
     with target_of(ctx).open() as memory:
         # A model or a URL names a server, and all servers speak the API of OpenAI.
@@ -146,22 +128,9 @@ def compare(
     ctx: typer.Context,
     name: Name,
     *,
-    count: Annotated[
-        int,
-        typer.Option(
-            "--last", metavar="N", min=1, help="Number of recorded searches to run, the latest."
-        ),
-    ] = 20,
+    count: Annotated[int, typer.Option("--last", metavar="N", min=1)] = 20,
     dimension: Dimension = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Questions with known answers, as JSON lines for 'memsense eval jsonl'.",
-        ),
-    ] = None,
+    gold: Annotated[Path | None, typer.Option(metavar="FILE", exists=True, dir_okay=False)] = None,
     output: Output = "table",
 ) -> None:
     """Run recorded searches again with the model in use and with this one, and compare the hits.
@@ -169,6 +138,10 @@ def compare(
     \b
       memsense model compare nomic-embed-text --last 100
       memsense model compare nomic-embed-text --gold questions.jsonl
+
+    Args:
+        count: Number of recorded searches to run, the latest.
+        gold: Questions with known answers, as JSON lines for 'memsense eval jsonl'.
     """
     with target_of(ctx).open() as memory:
         comparison = memory.models.compare(name, count, dimension=dimension)
@@ -219,10 +192,7 @@ def switch(
     name: Name,
     *,
     dimension: Dimension = None,
-    incomplete: Annotated[
-        bool,
-        typer.Option("--incomplete", help="Switch even if some texts lack vectors of the model."),
-    ] = False,
+    incomplete: bool = False,
     output: Output = "table",
 ) -> None:
     """Make searches use this model from now on, in every process.
@@ -231,6 +201,9 @@ def switch(
       memsense model switch nomic-embed-text
 
     New texts get vectors of both models until one is dropped, so 'memsense model back' is instant.
+
+    Args:
+        incomplete: Switch even if some texts lack vectors of the model.
     """
     with target_of(ctx).open() as memory:
         model = memory.models.switch(name, dimension=dimension, incomplete=incomplete)

@@ -11,6 +11,7 @@ import typer
 
 from memsense.cli.app import JSON_REQUESTED
 from memsense.cli.declared import VERBS
+from memsense.cli.described import described_parameters
 from memsense.cli.output import OutputForm
 from memsense.cli.values import (
     check_user_scope,
@@ -204,16 +205,16 @@ def options_read_by(
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        options = {into: inspect.signature(read).parameters for into, read in readers.items()}
+        options = {into: described_parameters(read) for into, read in readers.items()}
 
         @wraps(command)
         def run(**values: Any) -> None:
             for into, read in readers.items():
-                values[into] = read(**{name: values.pop(name) for name in options[into]})
+                values[into] = read(**{item.name: values.pop(item.name) for item in options[into]})
             command(**values)
 
         declared = {
-            into: [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in items.values()]
+            into: [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in items]
             for into, items in options.items()
         }
         return _with_options(run, command, declared)

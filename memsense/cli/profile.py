@@ -98,9 +98,7 @@ def create(
     ctx: typer.Context,
     name: Name,
     *,
-    base: Annotated[
-        str, typer.Option("--from", metavar="NAME", help="Profile to copy.")
-    ] = "balanced",
+    base: Annotated[str, typer.Option("--from", metavar="NAME")] = "balanced",
     changes: Changes = None,
     without: Without = None,
     by: By = None,
@@ -112,6 +110,9 @@ def create(
       memsense profile create mine --from vector_heavy --set lexical=1.5 --without vec_user
       memsense settings set profile=mine
       memsense search "tea or coffee" --user ines --profile mine
+
+    Args:
+        base: Profile to copy.
     """
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:

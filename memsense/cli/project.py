@@ -29,10 +29,7 @@ Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="Ids o
 def list_projects(
     ctx: typer.Context,
     *,
-    user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", metavar="NAME", help="Only projects of this user's memories."),
-    ] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME")] = None,
     output: Output = "table",
 ) -> None:
     """List the projects that memories are about, and the pools of sessions.
@@ -40,6 +37,9 @@ def list_projects(
     \b
       memsense project list
       memsense project list --user ines
+
+    Args:
+        user: Only projects of this user's memories.
     """
     with target_of(ctx).open() as memory:
         view = memory if user is None else memory.for_user(user)
@@ -85,9 +85,7 @@ def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
 def create(
     ctx: typer.Context,
     name: Name,
-    sessions: Annotated[
-        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Ids of sessions.")
-    ] = None,
+    sessions: Annotated[list[str] | None, typer.Argument(metavar="[SESSION]...")] = None,
     *,
     output: Output = "table",
 ) -> None:
@@ -96,6 +94,9 @@ def create(
     \b
       memsense project create kitchen s01-20250203 s04-20250310
       memsense search "Which colour?" --user ines --project kitchen
+
+    Args:
+        sessions: Ids of sessions.
     """
     with target_of(ctx).open() as memory:
         project = memory.projects.create(name, sessions or ())

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
@@ -221,41 +222,6 @@ def _md(text: str) -> str:
     return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in line)
 
 
-# The page is opened from a file: it loads nothing, and runs no script on texts of a memory.
-_PAGE = Template("""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1f2328; background: #ffffff; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; color: #59636e; }
-dd { margin: 0; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-td, th { padding: .2rem .6rem; border-bottom: 1px solid #d1d9e0; text-align: left; }
-td.number { text-align: right; } td.bar { width: 35%; }
-.bar div { height: .9rem; background: #0969da; } .bar div.less { background: #d1242f; }
-blockquote { margin: .5rem 0; color: #59636e; border-left: .25rem solid #d1d9e0;
-             padding-left: 1rem; }
-@media (prefers-color-scheme: dark) {
-  body { color: #f0f6fc; background: #0d1117; } td, th { border-color: #3d444d; }
-  dl, blockquote { color: #9198a1; }
-}
-</style>
-</head>
-<body>
-<h1>$title</h1>
-<dl>$facts</dl>
-$cards
-$dropped
-</body>
-</html>
-""")
-
-
 def as_html(page: Page) -> str:
     """Return the page as HTML without scripts or links, since it shows texts of unknown origin."""
     facts = "".join(
@@ -269,7 +235,9 @@ def as_html(page: Page) -> str:
             for row in page.dropped
         )
         dropped = f"<h2>{_dropped_title(page)}</h2>\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"
-    return _PAGE.substitute(
+    # The page is opened from a file: it loads nothing, and runs no script on texts of a memory.
+    template = Path(__file__).with_name("trace.html").read_text(encoding="utf-8")
+    return Template(template).substitute(
         title=escape(plain(page.title)),
         facts=facts,
         cards="\n".join(_html_card(card) for card in page.cards) or "<p>No hits.</p>",

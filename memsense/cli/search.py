@@ -10,16 +10,7 @@ from rich.text import Text
 
 from memsense.cli.options import Output, Question, Selection, help_of, options_of
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.render import (
-    add_row,
-    console,
-    excerpt,
-    plain,
-    print_json,
-    shorten,
-    table,
-    when,
-)
+from memsense.cli.render import add_row, console, excerpt, plain, print_json, shorten, table, when
 from memsense.cli.target import check_profile, target_of
 
 if TYPE_CHECKING:
@@ -37,23 +28,10 @@ def search(
     question: Question,
     *,
     selection: Selection,
-    prompt: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Print text for a prompt instead, of N tokens at most.",
-        ),
-    ] = None,
-    prompt_format: Annotated[
-        Literal["markdown", "xml", "messages"], typer.Option(help="Form of the text of --prompt.")
-    ] = "markdown",
-    explain: Annotated[
-        bool, typer.Option("--explain", "-e", help="Show the arithmetic of each hit.")
-    ] = False,
-    neighbors: Annotated[
-        bool, typer.Option(help="Show the exchange before and after each hit.")
-    ] = True,
+    prompt: Annotated[int | None, typer.Option(metavar="N", min=1)] = None,
+    prompt_format: Literal["markdown", "xml", "messages"] = "markdown",
+    explain: Annotated[bool, typer.Option("--explain", "-e")] = False,
+    neighbors: Annotated[bool, typer.Option()] = True,
     output: Output = "table",
 ) -> None:
     """Ask a question; show the memories that answer it, best first.
@@ -65,6 +43,12 @@ def search(
       memsense search "what she eats" -u ines -k 20 --prompt 800
 
     A search without hits prints "Nothing found."; its exit code is 0 all the same.
+
+    Args:
+        prompt: Print text for a prompt instead, of N tokens at most.
+        prompt_format: Form of the text of --prompt.
+        explain: Show the arithmetic of each hit.
+        neighbors: Show the exchange before and after each hit.
     """
     # One question is embedded: the model that loads faster serves it.
     with target_of(ctx).open(for_few=True) as memory:
@@ -93,12 +77,7 @@ def context(
         str | None, typer.Option(metavar="NAME", help=help_of("context", "project"))
     ] = None,
     selection: Selection,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain", "-e", help="Show why each line is there, and why others are not."
-        ),
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", "-e")] = False,
     output: Output = "table",
 ) -> None:
     """Show what a model would be given of memory for a prompt: a short text, or nothing.
@@ -109,6 +88,9 @@ def context(
       memsense context "Write a haiku." -u ines --silence 0 --max-tokens 300
 
     If nothing known concerns the prompt, the text is empty; notes say so on standard error.
+
+    Args:
+        explain: Show why each line is there, and why others are not.
     """
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, selection.get("profile"))

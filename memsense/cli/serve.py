@@ -37,71 +37,20 @@ _DAYS = re.compile(r"([1-9][0-9]{0,4})d", re.ASCII)
 def serve(
     ctx: typer.Context,
     *,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0: all.")
-    ] = DEFAULT_HOST,
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0: any free one.")
-    ] = DEFAULT_PORT,
-    require_keys: Annotated[
-        bool,
-        typer.Option(
-            "--require-keys", help="Ask for an access key even if the tenant has none yet."
-        ),
-    ] = False,
-    opens: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    in_container: Annotated[
-        bool,
-        typer.Option(
-            "--in-container",
-            help="Start as the image does: prepare the database as MEMSENSE_OWNER_URL, write a"
-            " first key to first-key in the data directory if there is none, listen on all"
-            " addresses and ask for keys.",
-        ),
-    ] = False,
-    rate: Annotated[
-        float,
-        typer.Option(metavar="N", help="Requests per second that each key may send on average."),
-    ] = DEFAULT_RATE,
-    burst: Annotated[
-        int, typer.Option(metavar="N", help="Requests that each key may send at once.")
-    ] = DEFAULT_BURST,
-    slots: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Requests that run at once, shared fairly by the keys; 0: as many as the pool and"
-            " the embedder serve well.",
-        ),
-    ] = 0,
-    queue: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Requests that may wait for each key.")
-    ] = DEFAULT_QUEUE,
-    patience: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long a request may wait for its turn.")
-    ] = DEFAULT_PATIENCE,
-    wait: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="How long to wait at the start for the database's server.",
-        ),
-    ] = 60.0,
-    largest_body: Annotated[
-        int, typer.Option(metavar="BYTES", help="Largest body of a request, in bytes.")
-    ] = LARGEST_BODY,
-    largest_import: Annotated[
-        int, typer.Option(metavar="BYTES", help="Largest export that /v1/imports takes.")
-    ] = LARGEST_IMPORT,
-    cors: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGIN",
-            help="Web site whose pages may call /v1, such as https://app.example; repeatable.",
-        ),
-    ] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS")] = DEFAULT_HOST,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535)] = DEFAULT_PORT,
+    require_keys: bool = False,
+    opens: Annotated[bool, typer.Option("--open")] = False,
+    in_container: bool = False,
+    rate: Annotated[float, typer.Option(metavar="N")] = DEFAULT_RATE,
+    burst: Annotated[int, typer.Option(metavar="N")] = DEFAULT_BURST,
+    slots: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
+    queue: Annotated[int, typer.Option(metavar="N", min=0)] = DEFAULT_QUEUE,
+    patience: Annotated[float, typer.Option(metavar="SECONDS")] = DEFAULT_PATIENCE,
+    wait: Annotated[float, typer.Option(metavar="SECONDS", min=0)] = 60.0,
+    largest_body: Annotated[int, typer.Option(metavar="BYTES")] = LARGEST_BODY,
+    largest_import: Annotated[int, typer.Option(metavar="BYTES")] = LARGEST_IMPORT,
+    cors: Annotated[list[str] | None, typer.Option(metavar="ORIGIN")] = None,
 ) -> None:
     """Serve memory over HTTP: the API under /v1, the page under /ui, /health and /metrics; with
     memsense[mcp], the MCP server at /mcp?user=NAME.
@@ -113,6 +62,25 @@ def serve(
     If the tenant has an access key when the server starts ('memsense key create'), every request
     needs one, and so it does with --require-keys; the key decides whose memory a request reaches.
     Without keys only this machine reaches the server, and with it all of the tenant's memory.
+
+    Args:
+        host: Address to listen on; 0.0.0.0: all.
+        port: Port; 0: any free one.
+        require_keys: Ask for an access key even if the tenant has none yet.
+        opens: Open the page in a browser.
+        in_container: Start as the image does: prepare the database as MEMSENSE_OWNER_URL, write a
+            first key to first-key in the data directory if there is none, listen on all addresses
+            and ask for keys.
+        rate: Requests per second that each key may send on average.
+        burst: Requests that each key may send at once.
+        slots: Requests that run at once, shared fairly by the keys; 0: as many as the pool and the
+            embedder serve well.
+        queue: Requests that may wait for each key.
+        patience: How long a request may wait for its turn.
+        wait: How long to wait at the start for the database's server.
+        largest_body: Largest body of a request, in bytes.
+        largest_import: Largest export that /v1/imports takes.
+        cors: Web site whose pages may call /v1, such as https://app.example; repeatable.
     """
     settings = target_of(ctx).settings()
     options = ServerOptions(
@@ -171,19 +139,9 @@ def create(
             autocompletion=complete_from(SCOPES),
         ),
     ] = None,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the key in lists, such as chat.")
-    ] = "unnamed",
-    user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", metavar="NAME", help="Limit the key to this user's memory."),
-    ] = None,
-    expires: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="When the key expires: ISO 8601, or days from now such as 90d."
-        ),
-    ] = None,
+    name: Annotated[str, typer.Option(metavar="NAME")] = "unnamed",
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     by: By = None,
     output: Output = "table",
 ) -> None:
@@ -196,6 +154,11 @@ def create(
     read: search and look; write: add, promote, demote, give feedback; forget: forget and restore;
     admin: erase, jobs, health (not for a key with --user). Stdout has the key alone, stderr the
     rest.
+
+    Args:
+        name: Name of the key in lists, such as chat.
+        user: Limit the key to this user's memory.
+        expires: When the key expires: ISO 8601, or days from now such as 90d.
     """
     days = _DAYS.fullmatch(expires or "")
     expires_at = datetime.now(UTC) + timedelta(days=int(days[1])) if days else expires
@@ -255,9 +218,7 @@ def list_keys(ctx: typer.Context, *, output: Output = "table") -> None:
 @key.command("revoke")
 def revoke(
     ctx: typer.Context,
-    key_id: Annotated[
-        str, typer.Argument(metavar="KEY", help="Id of the key, as 'key list' shows it.")
-    ],
+    key_id: Annotated[str, typer.Argument(metavar="KEY")],
     *,
     output: Output = "table",
 ) -> None:
@@ -265,6 +226,9 @@ def revoke(
 
     \b
       memsense --tenant acme key revoke 4f2a90c1d3e7
+
+    Args:
+        key_id: Id of the key, as 'key list' shows it.
     """
     # Whole keys begin with ms_; the error must not repeat a secret.
     if key_id.startswith("ms_"):

@@ -35,10 +35,7 @@ Expected = Annotated[
 def show(
     ctx: typer.Context,
     *,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="Show every constant, not only weights and changed settings."),
-    ] = False,
+    every: Annotated[bool, typer.Option("--all")] = False,
     output: Output = "table",
 ) -> None:
     """Show the settings in force, and where each comes from.
@@ -46,6 +43,9 @@ def show(
     \b
       memsense settings show
       memsense --namespace work settings show --all
+
+    Args:
+        every: Show every constant, not only weights and changed settings.
     """
     with target_of(ctx).open() as memory:
         settings = memory.settings.show()
@@ -83,14 +83,7 @@ def value_text(value: object) -> str:
 @app.command("set")
 def set_values(
     ctx: typer.Context,
-    assignments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME=VALUE...",
-            help="profile, a route's weight (0 to 5), a constant, timezone, week_start, hemisphere,"
-            " date_order, embedder_failure, history, on_expiry, user_quota or on_quota.",
-        ),
-    ],
+    assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...")],
     *,
     by: By = None,
     expected_version: Expected = None,
@@ -107,6 +100,10 @@ def set_values(
       memsense settings set user_quota=10000 on_quota=archive
 
     A weight of 0 leaves the route out. Weights and constants apply on top of the profile.
+
+    Args:
+        assignments: profile, a route's weight (0 to 5), a constant, timezone, week_start,
+            hemisphere, date_order, embedder_failure, history, on_expiry, user_quota or on_quota.
     """
     changes = read_settings(assignments)
     with target_of(ctx).open() as memory:
@@ -117,11 +114,9 @@ def set_values(
 @app.command("reset")
 def reset(
     ctx: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Settings to reset.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="Reset all settings.")] = False,
+    every: Annotated[bool, typer.Option("--all")] = False,
     by: By = None,
     expected_version: Expected = None,
     output: Output = "table",
@@ -131,6 +126,10 @@ def reset(
     \b
       memsense settings reset lexical
       memsense settings reset --all
+
+    Args:
+        names: Settings to reset.
+        every: Reset all settings.
     """
     # Without names nothing is reset, rather than everything.
     if bool(names) == every:
@@ -144,15 +143,16 @@ def reset(
 def history(
     ctx: typer.Context,
     *,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of changes.")
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N")] = 20,
     output: Output = "table",
 ) -> None:
     """List the changes of settings and profiles, the latest first: who, when, from what to what.
 
     \b
       memsense settings history -n 5
+
+    Args:
+        limit: Maximum number of changes.
     """
     with target_of(ctx).open() as memory:
         changes = memory.settings.history(limit=limit)

@@ -23,35 +23,15 @@ def group() -> None:
 @app.command("recall")
 def recall(
     *,
-    all_users: Annotated[
-        bool, typer.Option("--all-users", help="Statement of a search over all users.")
-    ] = False,
+    all_users: bool = False,
     indexed: Annotated[
-        tuple[int, int, int] | None,
-        typer.Option(
-            "--indexed",
-            metavar="SCOPE MODEL DIMENSION",
-            help="Statement for the memory of this scope_id, whose vectors of this model_id and"
-            " dimension have HNSW indexes, such as 17 1 384.",
-        ),
+        tuple[int, int, int] | None, typer.Option(metavar="SCOPE MODEL DIMENSION")
     ] = None,
-    two_models: Annotated[
-        bool,
-        typer.Option(
-            "--two-models", help="Read vectors of two models, each text's of that of its language."
-        ),
-    ] = False,
+    two_models: bool = False,
     other_indexed: Annotated[
-        tuple[int, int] | None,
-        typer.Option(
-            "--other-indexed",
-            metavar="MODEL DIMENSION",
-            help="The second model of --two-models, with --indexed.",
-        ),
+        tuple[int, int] | None, typer.Option(metavar="MODEL DIMENSION")
     ] = None,
-    lexical: Annotated[
-        Literal["bm25f", "ts_rank"], typer.Option(help="Lexical mode of the profile.")
-    ] = "bm25f",
+    lexical: Literal["bm25f", "ts_rank"] = "bm25f",
     filters: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +40,7 @@ def recall(
             help=f"Add a filter. Repeatable. There are {', '.join(CONDITIONS)}.",
         ),
     ] = None,
-    filtered: Annotated[bool, typer.Option("--filtered", help="Add every filter.")] = False,
+    filtered: bool = False,
     routes: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,32 +49,13 @@ def recall(
             help=f"Add an optional route. Repeatable. There are {', '.join(OPTIONAL_ROUTES)}.",
         ),
     ] = None,
-    identified: Annotated[
-        bool, typer.Option("--identified", help="Add the field for identifiers.")
-    ] = False,
-    tokens: Annotated[
-        bool, typer.Option("--tokens", help="Return the best candidates' token vectors.")
-    ] = False,
-    worded: Annotated[
-        bool,
-        typer.Option("--worded", help="Return which patterns of the question each text holds."),
-    ] = False,
-    superseding: Annotated[
-        bool,
-        typer.Option(
-            "--superseding",
-            help="Let take part what superseded a candidate, as most searches do.",
-        ),
-    ] = False,
-    rarest: Annotated[
-        bool, typer.Option("--rarest", help="Look for the rarest words of a long question alone.")
-    ] = False,
-    windows: Annotated[
-        int, typer.Option("--windows", min=1, help="Number of vectors of the question.")
-    ] = 1,
-    turns_only: Annotated[
-        bool, typer.Option("--turns-only", help="Leave session chunks out, as most searches do.")
-    ] = False,
+    identified: bool = False,
+    tokens: bool = False,
+    worded: bool = False,
+    superseding: bool = False,
+    rarest: bool = False,
+    windows: Annotated[int, typer.Option(min=1)] = 1,
+    turns_only: bool = False,
     silent: Annotated[
         list[str] | None,
         typer.Option(
@@ -104,19 +65,8 @@ def recall(
             f" {', '.join(VECTOR_ROUTES)}.",
         ),
     ] = None,
-    expired: Annotated[
-        bool,
-        typer.Option(
-            "--lapsed/--none-lapsed",
-            help="Whether memories of the scope may have expired.",
-        ),
-    ] = True,
-    lookups: Annotated[
-        bool,
-        typer.Option(
-            "--lookups", help="Use functions that reach the GIN indexes below row-level security."
-        ),
-    ] = False,
+    expired: Annotated[bool, typer.Option("--lapsed/--none-lapsed")] = True,
+    lookups: bool = False,
 ) -> None:
     """Print the recall statement as a search sends it; sql/recall.sql explains its parameters.
 
@@ -125,6 +75,24 @@ def recall(
       memsense sql recall --filtered --all-users
       memsense sql recall --filter since --filter tags --worded
       memsense sql recall --indexed 17 1 384
+
+    Args:
+        all_users: Statement of a search over all users.
+        indexed: Statement for the memory of this scope_id, whose vectors of this model_id and
+            dimension have HNSW indexes, such as 17 1 384.
+        two_models: Read vectors of two models, each text's of that of its language.
+        other_indexed: The second model of --two-models, with --indexed.
+        lexical: Lexical mode of the profile.
+        filtered: Add every filter.
+        identified: Add the field for identifiers.
+        tokens: Return the best candidates' token vectors.
+        worded: Return which patterns of the question each text holds.
+        superseding: Let take part what superseded a candidate, as most searches do.
+        rarest: Look for the rarest words of a long question alone.
+        windows: Number of vectors of the question.
+        turns_only: Leave session chunks out, as most searches do.
+        expired: Whether memories of the scope may have expired.
+        lookups: Use functions that reach the GIN indexes below row-level security.
     """
     if indexed is not None and all_users:
         raise typer.BadParameter(
@@ -158,16 +126,18 @@ def recall(
 
 @app.command("lexemes")
 def lexemes(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question in plain words.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
     *,
-    language: Annotated[
-        str, typer.Option(metavar="CODE", help="Its language; auto: as it is recognised.")
-    ] = AUTO,
+    language: Annotated[str, typer.Option(metavar="CODE")] = AUTO,
 ) -> None:
     """Print the lexemes of a question, as the function memsense.recall_lexical takes them.
 
     \b
       memsense sql lexemes "Where is Müller?" --language de
+
+    Args:
+        question: A question in plain words.
+        language: Its language; auto: as it is recognised.
     """
     code = choose_language(question, "en", read_language(language))
     typer.echo(ask_lexemes(question, code, ()))

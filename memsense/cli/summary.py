@@ -84,10 +84,7 @@ def _print_counts(to: Console, report: IngestReport) -> None:
         (read.unusable_times, "times could not be read"),
         (read.replaced_characters, "characters that PostgreSQL can't store became \ufffd"),
         (read.reencoded_lines.count, "lines were not UTF-8"),
-        (
-            read.injected_blocks,
-            "blocks that a hook or a memory had put into messages are left out",
-        ),
+        (read.injected_blocks, "blocks that a hook or a memory had put into messages are left out"),
     ):
         if count:
             to.print(f"note: {count} {text}", style="yellow")

@@ -19,8 +19,7 @@ from memsense.db.usage import UsageBy
 from memsense.errors import ConfigurationError
 
 app = new_app(
-    no_args_is_help=True,
-    help="Operate on whole tenants, as the tables' owner or a superuser.",
+    no_args_is_help=True, help="Operate on whole tenants, as the tables' owner or a superuser."
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the tenant.")]
@@ -73,20 +72,10 @@ def show_usage(
     ctx: typer.Context,
     name: Name,
     *,
-    days: Annotated[
-        int,
-        typer.Option("--days", metavar="N", min=1, help="UTC days to sum, today's included."),
-    ] = 30,
-    by: Annotated[UsageBy, typer.Option("--by", help="What to sum by.")] = "user",
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of rows.")
-    ] = 20,
-    prune: Annotated[
-        int | None,
-        typer.Option(
-            "--prune", metavar="DAYS", min=0, help="Delete older sums of calls instead of listing."
-        ),
-    ] = None,
+    days: Annotated[int, typer.Option(metavar="N", min=1)] = 30,
+    by: UsageBy = "user",
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1)] = 20,
+    prune: Annotated[int | None, typer.Option(metavar="DAYS", min=0)] = None,
     output: Output = "table",
 ) -> None:
     """Show the calls of a tenant and what its users store, or delete old sums of calls.
@@ -99,6 +88,12 @@ def show_usage(
     Calls are those of processes with MEMSENSE_METERING=1. By user, the largest is first, with
     active exchanges, chunks of any status, and the bytes of chunks, embeddings and token vectors;
     that reads all of the tenant's rows.
+
+    Args:
+        days: UTC days to sum, today's included.
+        by: What to sum by.
+        limit: Maximum number of rows.
+        prune: Delete older sums of calls instead of listing.
     """
     with target_of(ctx).database() as url:
         if prune is not None:
@@ -183,15 +178,16 @@ def restore(
     ctx: typer.Context,
     file: File,
     *,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Store it under this name.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     output: Output = "table",
 ) -> None:
     """Store the tenant of an archive, which must not exist here.
 
     \b
       memsense tenant restore acme.memsense --name acme-again
+
+    Args:
+        name: Store it under this name.
     """
     with target_of(ctx).database() as url:
         _print(tenants.restore_tenant(url, file, name), output)
@@ -202,7 +198,7 @@ def move(
     ctx: typer.Context,
     name: Name,
     *,
-    to: Annotated[str, typer.Option("--to", metavar="URL", help="Database to move it to.")],
+    to: Annotated[str, typer.Option(metavar="URL")],
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
@@ -213,6 +209,9 @@ def move(
 
     It is suspended here, copied, and dropped here once it is there. After an error it is still
     here.
+
+    Args:
+        to: Database to move it to.
     """
     confirm(f"Move tenant {name!r} away from this database?", yes=yes)
     with target_of(ctx).database() as url, TemporaryDirectory() as directory:

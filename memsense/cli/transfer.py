@@ -18,7 +18,7 @@ STREAM = "-"
 @options_of("export_to")
 def export(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="File to write; - for stdout.")],
+    path: Annotated[str, typer.Argument(metavar="FILE")],
     *,
     selection: Selection,
     output: Output = "table",
@@ -34,6 +34,9 @@ def export(
       memsense export all.parquet --all-users
 
     Forgotten memories are written without their texts.
+
+    Args:
+        path: File to write; - for stdout.
     """
     place: str | IO[Any] = sys.stdout if path == STREAM else path
     with target_of(ctx).open() as memory:
@@ -47,18 +50,9 @@ def export(
 
 def import_file(
     ctx: typer.Context,
-    path: Annotated[
-        str, typer.Argument(metavar="FILE", help="File that `export` has written; - for stdin.")
-    ],
+    path: Annotated[str, typer.Argument(metavar="FILE")],
     *,
-    settings: Annotated[
-        bool | None,
-        typer.Option(
-            "--settings/--no-settings",
-            help="Whether to also take over settings of the file that are not set here. Default:"
-            " only if the namespace is empty.",
-        ),
-    ] = None,
+    settings: Annotated[bool | None, typer.Option("--settings/--no-settings")] = None,
     output: Output = "table",
 ) -> None:
     """Store the contents of a file that `export` has written; a second time changes nothing.
@@ -67,6 +61,11 @@ def import_file(
       memsense --namespace copy import ada.jsonl
 
     Each session is a transaction of its own: to resume an interrupted import, run it again.
+
+    Args:
+        path: File that `export` has written; - for stdin.
+        settings: Whether to also take over settings of the file that are not set here. Default:
+            only if the namespace is empty.
     """
     place: str | Path | IO[Any] = sys.stdin if path == STREAM else path
     with target_of(ctx).open() as memory:

@@ -61,17 +61,10 @@ def format_ttl(ttl: timedelta) -> str:
 @app.command("set")
 def set_rule(
     ctx: typer.Context,
-    ttl: Annotated[
-        str, typer.Argument(metavar="TTL", help="Duration, such as 45s, 90m, 12h, 30d or 4w.")
-    ],
+    ttl: Annotated[str, typer.Argument(metavar="TTL")],
     *,
     tag: Tag = None,
-    existing: Annotated[
-        bool,
-        typer.Option(
-            "--existing", help="Also for what is stored already, counted from when it was stored."
-        ),
-    ] = False,
+    existing: bool = False,
     by: By = None,
     output: Output = "table",
 ) -> None:
@@ -85,6 +78,10 @@ def set_rule(
     A --ttl or --expires-at of a call wins; of several tags, the shortest duration. With
     --existing, what is older expires at once. No search shows expired memories; a worker erases
     them, or forgets them after 'memsense settings set on_expiry=forget'.
+
+    Args:
+        ttl: Duration, such as 45s, 90m, 12h, 30d or 4w.
+        existing: Also for what is stored already, counted from when it was stored.
     """
     with target_of(ctx).open() as memory:
         dated = memory.ttl.set(ttl, tag=tag, existing=existing, by=by)

@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from memsense.actor import user_name
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import AnyTime, AsList, Id, Name, about, shorten
+from memsense.inputs import AnyTime, AsList, Id, Name, shorten
 from memsense.parameters import Actor
 from memsense.store import access
 from memsense.store.access import AccessKey, KeyScope, NewKey
@@ -21,30 +21,17 @@ from memsense.store.scopes import claim_tenant, find_tenant
 _Scopes = Annotated[Sequence[KeyScope], AsList, Field(min_length=1)]
 
 
-class AccessKeysResource:
+class AccessKeysResource(Resource):
     """Store of the tenant's keys: creates, lists and revokes them."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def create(
         self,
-        scopes: Annotated[
-            _Scopes,
-            about(
-                'What the key allows: "read" to search and list, "write" to add, rate and give'
-                ' feedback, "forget" to forget and restore, "admin" to erase and to see jobs and'
-                " health."
-            ),
-        ] = ("read",),
+        scopes: _Scopes = ("read",),
         *,
-        name: Annotated[Name, about("Label, so that you recognise the key in lists.")] = "unnamed",
-        user_id: Annotated[
-            Id, about("Limit the key to this user's memory; it can't have \"admin\" then.")
-        ]
-        | None = None,
-        expires_at: Annotated[AnyTime, about("When it expires; default: never.")] | None = None,
+        name: Name = "unnamed",
+        user_id: Id | None = None,
+        expires_at: AnyTime | None = None,
         by: Actor | None = None,
     ) -> NewKey:
         """Create a key; its `text` is returned now and never again.
@@ -92,9 +79,7 @@ class AccessKeysResource:
         return run_read(self._context.pool, lambda it: access.list_keys(it, tenant_id))
 
     @takes
-    def revoke(
-        self, key_id: Annotated[Name, about("Id of the key, as `list` shows it.")]
-    ) -> AccessKey:
+    def revoke(self, key_id: Name) -> AccessKey:
         """Revoke a key for good, and return it.
 
         Args:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 from uuid import uuid4
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.spans import traced
 from memsense.db import run_transaction
 from memsense.db.connection import Connection
@@ -27,11 +27,8 @@ SCORE_STEP = 0.15
 Change = Callable[[Connection, Namespace, ChunkPlace], Any]
 
 
-class Changes:
+class Changes(Resource):
     """Writer that retires, restores and rates chunks within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @traced("delete_memory", len)
     def retire(

@@ -424,6 +424,13 @@ class Context:
         return cached[1]
 
 
+class Resource:
+    """Base of what works within one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+
 def no_chunk(chunk_id: int) -> NotFoundError:
     """Return the error for a chunk that the namespace does not have."""
     return NotFoundError(f"no chunk {chunk_id} in this namespace")

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
 from memsense.client.verbs import Memory
@@ -124,7 +124,7 @@ class ModelComparison:
         }
 
 
-class ModelsResource:
+class ModelsResource(Resource):
     """Store of embedding models: changes to another one while searches and writes go on.
 
         memory.models.add("openai", model="nomic-embed-text", url="http://localhost:11434/v1")
@@ -136,9 +136,6 @@ class ModelsResource:
     Until a model is dropped, each write makes its vectors too, so that both can be searched with.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     def status(self) -> Sequence[ModelStatus]:
         """Return the namespace's models, the one in use first; counts everything stored."""
         namespace = run_read(self._context.pool, self._context.reload_namespace)
@@ -149,39 +146,13 @@ class ModelsResource:
     @takes
     def add(
         self,
-        embedder: Annotated[
-            _Kind | _Embedder,
-            about(
-                '"openai", "onnx" or "multilingual", which every process can open by itself, or an'
-                " embedder of your own, which every process must pass in `other_embedders`;"
-                " default: the one that this memory was opened with."
-            ),
-        ]
-        | None = None,
+        embedder: _Kind | _Embedder | None = None,
         *,
-        model: Annotated[Name, about('Name of the model, for "openai".')] | None = None,
-        url: Annotated[
-            Name,
-            about(
-                "Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at"
-                " MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS."
-            ),
-        ]
-        | None = None,
-        dimension: Annotated[_Dimension, about("Dimension of its vectors; default: the model's.")]
-        | None = None,
-        languages: Annotated[
-            Literal["*"] | Names,
-            about(
-                'Languages, as codes such as "de", whose texts and questions searches compare by'
-                ' this model, next to an English one in use, or "*" for all; default: "*" for'
-                ' "multilingual", else none until `switch`.'
-            ),
-        ]
-        | None = None,
-        later: Annotated[
-            bool, about("Leave the work to jobs; `status` shows their progress.")
-        ] = False,
+        model: Name | None = None,
+        url: Name | None = None,
+        dimension: _Dimension | None = None,
+        languages: Literal["*"] | Names | None = None,
+        later: bool = False,
         on_texts: Callable[[int], object] = lambda _: None,
     ) -> ModelStatus:
         """Compute vectors of another model for everything stored, and for each write from now on.
@@ -305,9 +276,7 @@ class ModelsResource:
         name: _ModelName,
         *,
         dimension: _ModelDimension | None = None,
-        incomplete: Annotated[
-            bool, about("Switch even while texts lack vectors or large memories lack indexes.")
-        ] = False,
+        incomplete: bool = False,
     ) -> ModelStatus:
         """Let searches use this model from now on, in every process, by one update.
 
@@ -394,11 +363,7 @@ class ModelsResource:
 
     @takes
     def compare(
-        self,
-        name: _ModelName,
-        count: Annotated[Limit, about("Number of recorded searches, the latest first.")] = 20,
-        *,
-        dimension: _ModelDimension | None = None,
+        self, name: _ModelName, count: Limit = 20, *, dimension: _ModelDimension | None = None
     ) -> ModelComparison:
         """Run recorded searches again with the model in use and with this one.
 

@@ -8,15 +8,14 @@ from typing import Annotated, cast
 from uuid import UUID, uuid4, uuid5
 
 from memsense.actor import user_name
-from memsense.client.context import Context, no_chunk
+from memsense.client.context import Resource, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id
-from memsense.inputs import about as text
-from memsense.parameters import Actor, ErasureId, PageSize
+from memsense.parameters import Actor, PageSize, uuid_of
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
@@ -26,26 +25,11 @@ from memsense.store.scopes import KnownScope, Namespace, find_scope, list_namesp
 logger = logging.getLogger("memsense.erasing")
 
 
-class ErasuresResource:
+class ErasuresResource(Resource):
     """Reader of the receipts of what was erased, and eraser of a user in every namespace."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     @takes
-    def list(
-        self,
-        *,
-        limit: PageSize = 100,
-        about: Annotated[
-            Id,
-            text(
-                "Only receipts about this user, session, message or chunk. A receipt holds no id"
-                " but recognises its own, in about 0.1 s."
-            ),
-        ]
-        | None = None,
-    ) -> Sequence[Receipt]:
+    def list(self, *, limit: PageSize = 100, about: Id | None = None) -> Sequence[Receipt]:
         """Return the receipts of the namespace, the latest first.
 
         memory.erasures.list(about="ada")
@@ -60,12 +44,7 @@ class ErasuresResource:
         return [receipt for receipt in receipts if about is None or receipt.is_about(about)]
 
     @takes
-    def everywhere(
-        self,
-        user_id: Annotated[Id, text("Whose memory to erase: an id of your own.")],
-        *,
-        by: Actor | None = None,
-    ) -> "Sequence[Receipt]":
+    def everywhere(self, user_id: Id, *, by: Actor | None = None) -> "Sequence[Receipt]":
         """Erase a user's memory in every namespace of the tenant, for good.
 
         Each namespace is one transaction with a receipt of its own, stored there. After an error,
@@ -99,7 +78,7 @@ class ErasuresResource:
         return receipts
 
     @takes
-    def get(self, erasure_id: ErasureId) -> Receipt:
+    def get(self, erasure_id: Annotated[UUID | str, uuid_of("an erasure")]) -> Receipt:
         """Return the receipt of an erasure.
 
         Args:
@@ -123,11 +102,8 @@ class AsyncErasuresResource(Facade):
     get = awaited(ErasuresResource.get)
 
 
-class Erasing:
+class Erasing(Resource):
     """Writer that erases users, sessions, messages and chunks within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def erase(
         self,
@@ -172,10 +148,7 @@ class Erasing:
 
     @traced("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
-        self,
-        find: Callable[[Connection, Namespace], Target],
-        by: str | None,
-        repeat: "_Repeat",
+        self, find: Callable[[Connection, Namespace], Target], by: str | None, repeat: "_Repeat"
     ) -> Receipt:
         """Find and erase the target in one transaction, and return the receipt."""
         context, new_id = self._context, uuid4()
@@ -259,10 +232,7 @@ _KEYS = UUID("5b0c7a52-3f0e-4d55-9d0e-6b8d0a4c1f21")
 
 
 def _find_user(
-    connection: Connection,
-    namespace: Namespace,
-    session_id: str | None,
-    message_id: str | None,
+    connection: Connection, namespace: Namespace, session_id: str | None, message_id: str | None
 ) -> str:
     """Return the user of a session or message; raise InvalidInputError if several have one."""
     user_ids = erasing.find_users(

@@ -9,14 +9,14 @@ from uuid import uuid4
 
 from pydantic import InstanceOf
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.erasing import Erasing
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.draft.messages import read_form
 from memsense.errors import NotFoundError
-from memsense.inputs import AsList, Limit, about
+from memsense.inputs import AsList, Limit
 from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
 from memsense.store import items
 from memsense.store.items import Collection, Item, PutItem
@@ -69,7 +69,7 @@ class Said:
 _Items = Annotated[Sequence[InstanceOf[Said]], AsList]
 
 
-class HistoriesResource:
+class HistoriesResource(Resource):
     """Store of each session's items in order, and of their words as memories.
 
         memory.histories.append("app", [Said.of({"role": "user", "content": "I moved to Lisbon."})],
@@ -78,14 +78,11 @@ class HistoriesResource:
     An exchange grows until the user speaks again. What is erased of a session is deleted from both.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     @takes
     def append(
         self,
         collection: CollectionName,
-        said: Annotated[_Items, about("Items to append, made by `Said.of`.")],
+        said: _Items,
         *,
         user_id: OwnerId,
         session_id: SessionId,
@@ -130,8 +127,7 @@ class HistoriesResource:
         *,
         user_id: OwnerId,
         session_id: SessionId,
-        limit: Annotated[Limit, about("Only the latest so many items; default: all.")]
-        | None = None,
+        limit: Limit | None = None,
     ) -> list[dict[str, Any]]:
         """Return the session's items in order.
 
@@ -268,12 +264,7 @@ class _Session:
         return PutItem(
             path=self.path,
             key=item.key or uuid4().hex,
-            value={
-                "value": item.value,
-                "role": item.role,
-                "text": item.text,
-                "at": at.isoformat(),
-            },
+            value={"value": item.value, "role": item.role, "text": item.text, "at": at.isoformat()},
             user_id=self.user_id,
             session_id=self.session_id,
         )

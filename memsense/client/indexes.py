@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from memsense.client.context import Context
 from memsense.client.listing import Listing
@@ -13,7 +13,7 @@ from memsense.declaration import Facade, awaited, takes
 from memsense.draft.facets.model import STANDING
 from memsense.draft.vectors import BatchVectors
 from memsense.errors import ConfigurationError
-from memsense.inputs import Id, Name, Switch, about
+from memsense.inputs import Id, Name, Switch
 from memsense.search.request import NO_FILTERS
 from memsense.store import indexes
 from memsense.store.by_user import work_by_user
@@ -38,11 +38,7 @@ class IndexesResource:
         self._writes = writes
 
     @takes
-    def make_sessions(
-        self,
-        user_id: Annotated[Id, about("Only this user's sessions; default: all users'.")]
-        | None = None,
-    ) -> int:
+    def make_sessions(self, user_id: Id | None = None) -> int:
         """Make the session chunks that writes in mode "hybrid" left for later.
 
         A search for sessions makes those that it needs by itself.
@@ -128,11 +124,8 @@ class IndexesResource:
     def link_facts(
         self,
         *,
-        user_id: Annotated[Id, about("Only this user's memories; default: all users'.")]
-        | None = None,
-        again: Annotated[
-            Switch, about("Whether to judge anew every pair without a decision.")
-        ] = False,
+        user_id: Id | None = None,
+        again: Switch = False,
         on_user: Callable[[str, int], object] = lambda _user, _links: None,
     ) -> int:
         """Find pairs of memories that may tell a fact and its change.
@@ -159,12 +152,7 @@ class IndexesResource:
         return work_by_user(self._context.pool, namespace, user_id, work, on_user)
 
     @takes
-    def find_rules(
-        self,
-        *,
-        user_id: Annotated[Id, about("Only this user's memories; default: all users'.")]
-        | None = None,
-    ) -> int:
+    def find_rules(self, *, user_id: Id | None = None) -> int:
         """Find the standing rules of memories that were stored before they were looked for.
 
         Each memory that has one is updated, as `update` does with the text that it has.
@@ -200,14 +188,7 @@ class IndexesResource:
 
     @takes
     def rebuild(
-        self,
-        language: Annotated[
-            Name,
-            about("Code of the texts' language from now on, or auto; default: the same."),
-        ]
-        | None = None,
-        *,
-        on_chunks: Callable[[int], object] = lambda _: None,
+        self, language: Name | None = None, *, on_chunks: Callable[[int], object] = lambda _: None
     ) -> Reindexing:
         """Make the words of all memories again, for example in another language.
 

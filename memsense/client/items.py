@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, InstanceOf
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -30,27 +30,20 @@ ItemPath = Annotated[
 ]
 
 
-class ItemsResource:
+class ItemsResource(Resource):
     """Store of values under a path (a list of labels) and a key, for adapters of frameworks.
 
     Each value belongs to a `collection`, such as langgraph; other collections don't see it.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     @takes
     def run(
         self,
         collection: CollectionName,
-        operations: Annotated[_Operations, about("Reads and writes, such as `PutItem`.")],
+        operations: _Operations,
         *,
-        model: Annotated[
-            InstanceOf[VectorModel],
-            about("Model of the vectors; vectors of another model are not compared."),
-        ]
-        | None = None,
-        omit_expired: Annotated[bool, about("Leave out items that have expired.")] = False,
+        model: InstanceOf[VectorModel] | None = None,
+        omit_expired: bool = False,
     ) -> list[Any]:
         """Run operations in one transaction.
 
@@ -105,12 +98,7 @@ class ItemsResource:
 
     @takes
     def tail(
-        self,
-        collection: CollectionName,
-        path: ItemPath,
-        *,
-        limit: Annotated[Limit, about("Only the latest so many items; default: all.")]
-        | None = None,
+        self, collection: CollectionName, path: ItemPath, *, limit: Limit | None = None
     ) -> list[Item]:
         """Return the items at a path, oldest first.
 

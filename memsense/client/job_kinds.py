@@ -110,11 +110,7 @@ def _scope_id(job: LeasedJob) -> int:
 
 def _scope(lease: Lease, scope_id: int, model: EmbeddingModel | None = None) -> Scope:
     namespace = lease.namespace
-    return Scope(
-        tenant_id=namespace.tenant_id,
-        scope_id=scope_id,
-        models=[model] if model else [],
-    )
+    return Scope(tenant_id=namespace.tenant_id, scope_id=scope_id, models=[model] if model else [])
 
 
 def _find_model(namespace: Namespace, model_id: int | None) -> EmbeddingModel | None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.worker import JobsDone, Worker
 from memsense.db import run_transaction
 from memsense.db.connection import Connection
@@ -32,20 +32,12 @@ _EVENT = with_attributes("is_set", "wait")
 NONE = JobCounts(waiting=0, scheduled=0, running=0, dead=0, oldest_at=None, next_at=None)
 
 
-class JobsResource:
+class JobsResource(Resource):
     """Jobs of the namespace: texts that wait to be embedded, memories that wait to be swept."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @takes
     def list(
-        self,
-        status: Annotated[JobStatus, about('Only jobs that are "waiting", "running" or "dead".')]
-        | None = None,
-        *,
-        kind: Annotated[Name, about('Only jobs of this kind, such as "embed".')] | None = None,
-        limit: PageSize = 100,
+        self, status: JobStatus | None = None, *, kind: Name | None = None, limit: PageSize = 100
     ) -> "list[Job]":
         """Return the jobs, those due next first, dead ones last.
 
@@ -101,11 +93,7 @@ class JobsResource:
         return run_transaction(self._context.pool, work)
 
     @takes
-    def run(
-        self,
-        *,
-        limit: Annotated[Limit, about("Maximum number of jobs; default: all.")] | None = None,
-    ) -> JobsDone:
+    def run(self, *, limit: Limit | None = None) -> JobsDone:
         """Do the jobs that are due, in this thread.
 
         A text that can't be embedded fails and waits longer each time; after its last attempt the
@@ -117,7 +105,7 @@ class JobsResource:
         return Worker(self._context).run(limit=limit)
 
     @takes
-    def work(self, stop: Annotated[threading.Event, _EVENT, about("Event that ends it.")]) -> None:
+    def work(self, stop: Annotated[threading.Event, _EVENT]) -> None:
         """Do jobs as they come until `stop` is set.
 
         After an exception such as KeyboardInterrupt, jobs in hand are given back.

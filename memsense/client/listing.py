@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from memsense.client.context import Context, no_chunk
+from memsense.client.context import Resource, no_chunk
 from memsense.client.cursors import read_cursor, write_cursor
 from memsense.db import run_read
 from memsense.db.connection import Connection
@@ -34,11 +34,8 @@ LONGEST_GROWTH = 36_500
 """Maximum number of days that `growth` looks back."""
 
 
-class Listing:
+class Listing(Resource):
     """Reader of pages within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def chunk(self, chunk_id: int) -> Chunk:
         """Return one chunk; raise NotFoundError if the namespace has none of that id."""

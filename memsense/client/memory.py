@@ -12,7 +12,7 @@ from memsense.config import Settings, load_settings
 from memsense.declaration import takes
 from memsense.draft.facets.model import FacetTagger
 from memsense.graph.extraction.model import EntityExtractor
-from memsense.inputs import AsList, Id, Name, about, with_attributes
+from memsense.inputs import AsList, Id, Name, with_attributes
 from memsense.search.profiles import PROFILES, GivenProfile
 from memsense.search.rank.reranker import Reranker
 
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from memsense.embed.base import Embedder
     from memsense.store.jobs import JobCounts
 
-_AnEmbedder = Annotated[
-    "Embedder",
-    with_attributes("model", "dimension", "embed", "embed_query"),
-]
+_AnEmbedder = Annotated["Embedder", with_attributes("model", "dimension", "embed", "embed_query")]
 _ATagger = Annotated[FacetTagger, with_attributes("name", "tag")]
 _AnExtractor = Annotated[EntityExtractor, with_attributes("name", "extract")]
 _AReranker = Annotated[Reranker, with_attributes("name", "rerank")]
@@ -61,50 +58,17 @@ class MemSense(Memory):
     @takes
     def open(
         cls,
-        url: Annotated[
-            Name,
-            about(
-                "Address of a database that `memsense init` has prepared; default:"
-                " MEMSENSE_DATABASE_URL, else the embedded server, which is started at first use."
-            ),
-        ]
-        | None = None,
+        url: Name | None = None,
         *,
-        profile: Annotated[
-            GivenProfile,
-            about("A profile or the name of one; it overrides the namespace's settings."),
-        ]
-        | None = None,
-        embedder: Annotated[
-            _AnEmbedder, about("Turns texts into vectors; default: as the settings say.")
-        ]
-        | None = None,
-        other_embedders: Annotated[
-            Sequence[_AnEmbedder],
-            AsList,
-            about(
-                "Embedders of other models that the namespace has vectors of, where the database"
-                " doesn't say how to open them: see `models`."
-            ),
-        ] = (),
-        tenant: Annotated[Id, about("Whose database rows; default: MEMSENSE_TENANT.")]
-        | None = None,
-        namespace: Annotated[Id, about("Part of the tenant's memory; default: MEMSENSE_NAMESPACE.")]
-        | None = None,
-        settings: Annotated[
-            InstanceOf[Settings], about("Settings; default: read from the environment.")
-        ]
-        | None = None,
-        tagger: Annotated[_ATagger, about("Finds facets in what is added; default: by rules.")]
-        | None = None,
-        extractor: Annotated[
-            _AnExtractor, about("Finds entities in what is added; default: by rules.")
-        ]
-        | None = None,
-        reranker: Annotated[
-            _AReranker, about("Reads question and texts together after fusion; default: none.")
-        ]
-        | None = None,
+        profile: GivenProfile | None = None,
+        embedder: _AnEmbedder | None = None,
+        other_embedders: Annotated[Sequence[_AnEmbedder], AsList] = (),
+        tenant: Id | None = None,
+        namespace: Id | None = None,
+        settings: InstanceOf[Settings] | None = None,
+        tagger: _ATagger | None = None,
+        extractor: _AnExtractor | None = None,
+        reranker: _AReranker | None = None,
     ) -> Self:
         """Connect to a database, or start the embedded server.
 
@@ -176,9 +140,7 @@ class MemSense(Memory):
         self.close()
 
     @takes
-    def for_user(
-        self, user_id: Annotated[Id, about("Whose memory: an id of your own.")]
-    ) -> "UserMemory":
+    def for_user(self, user_id: Id) -> "UserMemory":
         """Return a view of one user's memory, from which no id reaches another user's.
 
         Args:

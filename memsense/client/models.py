@@ -54,9 +54,7 @@ def open_tagger(settings: Settings) -> FacetTagger:
             "the tagger llm needs the openai package: pip install 'memsense[llm]'"
         ) from error
     return LLMTagger(
-        base_url=settings.tagger_url,
-        model=settings.tagger_model,
-        api_key=settings.tagger_api_key,
+        base_url=settings.tagger_url, model=settings.tagger_model, api_key=settings.tagger_api_key
     )
 
 
@@ -69,7 +67,5 @@ def open_reranker(settings: Settings) -> Reranker | None:
     if settings.reranker_url is None:
         return None
     return HttpReranker(
-        settings.reranker_url,
-        model=settings.reranker_model,
-        api_key=settings.reranker_api_key,
+        settings.reranker_url, model=settings.reranker_model, api_key=settings.reranker_api_key
     )

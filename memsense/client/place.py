@@ -29,9 +29,7 @@ _REPLICA_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Open connections: to the database, to its replica if there is one, and the embedded server
-    if it was started.
-    """
+    """Open connections to the database and any replica, and the embedded server if it runs."""
 
     pool: Pool
     replica: "Replica | None" = None

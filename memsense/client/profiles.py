@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import run_read
 from memsense.declaration import Facade, awaited, takes
-from memsense.inputs import Name, about
+from memsense.inputs import Name
 from memsense.parameters import Actor
 from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
 from memsense.search.settings import find_profile, plan_profile, plan_removal
@@ -27,11 +27,8 @@ class KnownProfile:
     created_at: datetime | None = None
 
 
-class ProfilesResource:
+class ProfilesResource(Resource):
     """Store of profiles: lists, shows, creates and deletes them."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def list(self) -> Sequence[KnownProfile]:
         """Return the profiles that a search may name: shipped ones, then the namespace's own."""
@@ -47,11 +44,7 @@ class ProfilesResource:
         return [*(KnownProfile(profile=p, origin="shipped") for p in PROFILES.values()), *own]
 
     @takes
-    def get(
-        self,
-        name: Annotated[Name, about("Name of a shipped or stored profile; default: in force.")]
-        | None = None,
-    ) -> Profile:
+    def get(self, name: Name | None = None) -> Profile:
         """Return a profile, by default the one that searches use.
 
         Args:
@@ -68,8 +61,8 @@ class ProfilesResource:
     @takes
     def create(
         self,
-        name: Annotated[Name, about("Name of the new profile.")],
-        base: Annotated[GivenProfile, about("Profile to start from.")] = "balanced",
+        name: Name,
+        base: GivenProfile = "balanced",
         *,
         by: Actor | None = None,
         **changes: object,
@@ -100,9 +93,7 @@ class ProfilesResource:
         return self.get(name)
 
     @takes
-    def delete(
-        self, name: Annotated[Name, about("Name of a stored profile.")], *, by: Actor | None = None
-    ) -> None:
+    def delete(self, name: Name, *, by: Actor | None = None) -> None:
         """Delete a stored profile.
 
         Args:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -21,22 +21,15 @@ _Change = Callable[[Connection, Namespace, str, Sequence[str]], Project]
 _Sessions = Annotated[Ids, about("Ids of sessions; they needn't hold anything yet.")]
 
 
-class ProjectsResource:
+class ProjectsResource(Resource):
     """Projects of the namespace: those that memories are about, and pools of sessions.
 
     A name has one meaning: `search(project=name)` reaches the memories that are about it, and those
     of the sessions in the pool of that name.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     @takes
-    def create(
-        self,
-        name: Annotated[_NewName, about("Name of the new project.")],
-        session_ids: _Sessions = (),
-    ) -> Project:
+    def create(self, name: _NewName, session_ids: _Sessions = ()) -> Project:
         """Create a pool of these sessions, which may be empty still.
 
             memory.projects.create("kitchen", ["monday", "friday"])

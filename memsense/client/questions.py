@@ -191,7 +191,7 @@ class QuestionsResource:
         question: _Question,
         chunk_id: MemoryId,
         *,
-        right: Annotated[bool, about("True if the memory answers the question, False if not.")],
+        right: bool,
         user_id: _Whose | None = None,
         set_name: _SetName = DEFAULT_SET,
         by: Actor | None = None,
@@ -212,8 +212,7 @@ class QuestionsResource:
         """
         context = self._context
         chunks = run_read(
-            context.pool,
-            lambda it: fetch_shown(it, context.require_namespace(it), [chunk_id]),
+            context.pool, lambda it: fetch_shown(it, context.require_namespace(it), [chunk_id])
         )
         if not chunks:
             raise no_chunk(chunk_id)
@@ -310,14 +309,9 @@ class QuestionsResource:
         set_name: _SetName = DEFAULT_SET,
         *,
         before: _Profile | None = None,
-        after: Annotated[
-            GivenProfile, about("A profile or its name to compare it with; default: `before`.")
-        ]
-        | None = None,
+        after: GivenProfile | None = None,
         overrides: Overrides | None = None,
-        top_k: Annotated[HitCount, about("Hits of each question that count, up to 1,000.")] = (
-            DEFAULT_DEPTH
-        ),
+        top_k: HitCount = (DEFAULT_DEPTH),
     ) -> SetComparison:
         """Ask all questions of a set with two rankings, and compare what they find.
 

@@ -14,11 +14,7 @@ from memsense.client.spans import describe_search
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
-from memsense.errors import (
-    ConfigurationError,
-    EmbeddingError,
-    ModelMismatchError,
-)
+from memsense.errors import ConfigurationError, EmbeddingError, ModelMismatchError
 from memsense.search.hits import SearchResult
 from memsense.search.neighbours import add_neighbours, plan_anchor
 from memsense.search.plan import (

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from memsense.actor import user_name
-from memsense.client.context import Context
+from memsense.client.context import Context, Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
@@ -38,11 +38,8 @@ _ExpectedVersion = Annotated[
 ]
 
 
-class SettingsResource:
+class SettingsResource(Resource):
     """Store of the settings of the namespace's searches."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def show(self) -> SettingsInForce:
         """Return every setting as the next search uses it, and where it comes from."""

@@ -55,13 +55,7 @@ class TracesResource:
         *,
         profile: _ReplayProfile | None = None,
         overrides: Overrides | None = None,
-        as_of_then: Annotated[
-            bool,
-            about(
-                "Search memory as it stood when the trace was recorded, where the setting `history`"
-                " has kept that."
-            ),
-        ] = False,
+        as_of_then: bool = False,
     ) -> "Replay":
         """Run a recorded search again, as it was or with other constants.
 
@@ -88,7 +82,7 @@ class TracesResource:
     @takes
     def compare(
         self,
-        count: Annotated[Limit, about("Number of recorded searches, the latest first.")] = 20,
+        count: Limit = 20,
         *,
         profile: _ReplayProfile | None = None,
         overrides: Overrides | None = None,
@@ -139,11 +133,8 @@ class TracesResource:
         *,
         limit: PageSize = 20,
         user_id: OnlyUserId | None = None,
-        empty: Annotated[bool, about("Only searches without hits.")] = False,
-        slower_than: Annotated[
-            float, number(0, 1e9), about("Only searches that took more milliseconds than this.")
-        ]
-        | None = None,
+        empty: bool = False,
+        slower_than: Annotated[float, number(0, 1e9)] | None = None,
         cursor: Cursor | None = None,
     ) -> Page[recorded.TraceSummary]:
         """Return a page of the recorded searches, the latest first.
@@ -210,15 +201,7 @@ class TracesResource:
         return trace
 
     @takes
-    def prune(
-        self,
-        days: Annotated[
-            float,
-            number(0, 1_000_000),
-            about("Age in days above which traces go; default: the setting `trace_days`."),
-        ]
-        | None = None,
-    ) -> int:
+    def prune(self, days: Annotated[float, number(0, 1_000_000)] | None = None) -> int:
         """Delete old traces, and return how many there were.
 
         Args:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memsense.actor import user_name
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.parquet import ParquetExport, is_parquet, open_parquet, refuse_parquet
 from memsense.db import run_read, run_transaction, transaction
 from memsense.db.connection import Connection
@@ -29,12 +29,7 @@ from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import shorten
 from memsense.search.settings import plan_import
 from memsense.store.exporting import describe_export, export_chunks, list_users
-from memsense.store.importing import (
-    ExportedSession,
-    Imported,
-    holds_memories,
-    import_session,
-)
+from memsense.store.importing import ExportedSession, Imported, holds_memories, import_session
 from memsense.store.quotas import keep_quota
 from memsense.store.scopes import lock_scope
 from memsense.store.settings import lock_settings, write_changes
@@ -115,11 +110,8 @@ class _LinesExport:
         self._file.write(format_line({"chunks": chunks}))
 
 
-class Transfer:
+class Transfer(Resource):
     """Writer and reader of exports within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def export_to(self, place: Place, user_id: str | None, *, vectors: bool) -> ExportReport:
         """Write the memory of one or of all users to a file; raise IngestError if that fails."""
@@ -138,11 +130,7 @@ class Transfer:
         return report
 
     def import_from(
-        self,
-        place: Place,
-        on_session: Callable[[ImportReport], object],
-        *,
-        settings: bool | None,
+        self, place: Place, on_session: Callable[[ImportReport], object], *, settings: bool | None
     ) -> ImportReport:
         """Store what a file holds: first its settings, then each session in its own transaction.
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import uuid4
 
-from memsense.client.context import Context
+from memsense.client.context import Resource
 from memsense.client.settings import change_settings
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
@@ -37,7 +37,7 @@ _RuleTag = Annotated[
 ]
 
 
-class TtlResource:
+class TtlResource(Resource):
     """Store of the rules by which a namespace's memories expire.
 
         memory.ttl.set("90d")                   # what has no rule of its own
@@ -47,25 +47,13 @@ class TtlResource:
     The `ttl` of a call such as `add` wins over the rules; of several tags, the shortest counts.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     @takes
     def set(
         self,
-        ttl: Annotated[
-            AnyDuration,
-            about('Time from storing to expiry: a timedelta, or a text such as "12h" or "30d".'),
-        ],
+        ttl: AnyDuration,
         *,
         tag: _RuleTag | None = None,
-        existing: Annotated[
-            bool,
-            about(
-                "Apply it to what is stored already, counted from when it was stored; what is older"
-                " expires at once."
-            ),
-        ] = False,
+        existing: bool = False,
         by: Actor | None = None,
     ) -> int:
         """Set how long memories are stored.
@@ -170,11 +158,8 @@ class AsyncTtlResource(Facade):
     sweep = awaited(TtlResource.sweep)
 
 
-class Sweeper:
+class Sweeper(Resource):
     """Sweeper of expired memories of one context, each batch in a transaction of its own."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def sweep(self, scope_id: int) -> Swept:
         """Sweep everything in a memory that has expired."""

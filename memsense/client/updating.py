@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from memsense.client.changes import naming_key
-from memsense.client.context import Context, no_chunk
+from memsense.client.context import Resource, no_chunk
 from memsense.client.spans import traced
 from memsense.db import run_read
 from memsense.db.connection import Connection
@@ -17,13 +17,7 @@ from memsense.inputs import Checker, Text, mapping_of
 from memsense.store.keys import WriteKey, write_once
 from memsense.store.reads import fetch_chunks
 from memsense.store.scopes import find_chunk_scope
-from memsense.store.updating import (
-    Update,
-    draft_update,
-    fetch_exchange,
-    plan_update,
-    write_update,
-)
+from memsense.store.updating import Update, draft_update, fetch_exchange, plan_update, write_update
 from memsense.store.versions import Version, list_versions
 from memsense.types import Chunk, ChunkDraft, ExchangeDraft, SessionDraft
 
@@ -65,20 +59,11 @@ def read_update(
     return update
 
 
-class Updating:
+class Updating(Resource):
     """Writer that updates exchanges within one context."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
     @traced("update_memory", lambda _: 1)
-    def update(
-        self,
-        chunk_id: int,
-        update: Update,
-        reason: str | None,
-        key: str | None,
-    ) -> Chunk:
+    def update(self, chunk_id: int, update: Update, reason: str | None, key: str | None) -> Chunk:
         """Change an exchange, and return the chunk as it is afterwards."""
         context = self._context
         reason = context.clean(reason)
@@ -89,8 +74,7 @@ class Updating:
         update = replace(update, **changes)
         vectors = context.batch_vectors()
         parts = run_read(
-            context.pool,
-            lambda it: fetch_exchange(it, context.require_namespace(it), chunk_id),
+            context.pool, lambda it: fetch_exchange(it, context.require_namespace(it), chunk_id)
         )
         if not parts:
             raise no_chunk(chunk_id)

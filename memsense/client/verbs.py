@@ -17,6 +17,8 @@ from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
 from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import (
+    AnyGap,
+    AnyTime,
     AnyTokenizer,
     AnyWallTime,
     AsList,
@@ -43,20 +45,14 @@ from memsense.parameters import (
     AgentLabel,
     AllUsers,
     AsOf,
-    Confidence,
     Cursor,
     EraseKey,
-    EventTime,
-    ExchangeGap,
     Exclusions,
     ExpiresAt,
     FacetTexts,
     KindFilter,
-    KindLabel,
     MemoryId,
-    MemoryVersion,
     MetadataFilter,
-    MetadataObject,
     MinScore,
     Mode,
     OnlyUserId,
@@ -67,11 +63,8 @@ from memsense.parameters import (
     Reason,
     Redact,
     SessionFilter,
-    SessionOrDay,
     Since,
     TagFilter,
-    TagLabels,
-    TaskTag,
     TimeToLive,
     Until,
     UserId,
@@ -95,6 +88,7 @@ from memsense.timezones import ZoneName
 from memsense.types import (
     Added,
     ChangeState,
+    ChosenKind,
     Chunk,
     DayCount,
     EmbeddingModel,
@@ -150,7 +144,6 @@ TopK = Annotated[HitCount, about("Maximum number of hits, up to 1,000.")]
 ExcludedSessions = Annotated[
     Ids, about("Sessions to leave out, for example the one that the prompt belongs to.")
 ]
-EndedSessions = Annotated[Ids, about("Sessions to leave out, for example the one that goes on.")]
 KindOfPrompt = Annotated[
     PromptKind,
     about(
@@ -277,17 +270,17 @@ class Memory:
         messages: str | Mapping[str, object] | Iterable[object],
         *,
         user_id: OwnerId,
-        session_id: SessionOrDay | None = None,
+        session_id: Id | None = None,
         agent_id: AgentLabel | None = None,
         project: ProjectLabel | None = None,
         mode: Mode = "turn",
-        exchange_gap: ExchangeGap | None = None,
-        task_tag: TaskTag | None = None,
-        tags: TagLabels = (),
+        exchange_gap: AnyGap | None = None,
+        task_tag: Name | None = None,
+        tags: Names = (),
         facets: FacetTexts | None = None,
-        memory_kind: KindLabel | None = None,
-        confidence: Confidence = 1.0,
-        metadata: MetadataObject | None = None,
+        memory_kind: ChosenKind | None = None,
+        confidence: Share = 1.0,
+        metadata: Metadata | None = None,
         expires_at: ExpiresAt | None = None,
         ttl: TimeToLive | None = None,
         redact: Redact | None = None,
@@ -383,8 +376,7 @@ class Memory:
         self,
         sessions: Iterable[Mapping[str, object]],
         *,
-        user_id: Annotated[Id, about("Owner of the sessions that name no `user_id` themselves.")]
-        | None = None,
+        user_id: Id | None = None,
         redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
@@ -429,20 +421,9 @@ class Memory:
     def ingest(
         self,
         *paths: str | Path,
-        user_id: Annotated[
-            Id,
-            about('Owner of what the logs hold, unless a log names its own; default: "default".'),
-        ]
-        | None = None,
+        user_id: Id | None = None,
         mode: Mode = "turn",
-        map: Annotated[  # noqa: A002 (the command line's name for it)
-            MapInput,
-            about(
-                "Where the files keep what memory needs: columns or JSONPaths by field, or a"
-                " format's file."
-            ),
-        ]
-        | None = None,
+        map: MapInput | None = None,  # noqa: A002 (the command line's name for it)
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
         redact: Redact | None = None,
@@ -628,47 +609,15 @@ class Memory:
     @takes
     def context(
         self,
-        prompt: Annotated[
-            PromptText,
-            about(
-                "The prompt, at most 4,000,000 characters. What is pasted into it, such as a log,"
-                " is not searched for; of a long one only the sentences that ask are."
-            ),
-        ],
+        prompt: PromptText,
         *,
-        max_tokens: Annotated[Limit, about("Maximum length of the text, in tokens.")] = 1_000,
+        max_tokens: Limit = 1_000,
         user_id: UserId | None = None,
         all_users: AllUsers = False,
-        project: Annotated[
-            Name,
-            about(
-                "The project that the prompt belongs to: memories of others come only if the prompt"
-                " surely asks for them, under the project's name."
-            ),
-        ]
-        | None = None,
-        silence: Annotated[
-            Share,
-            about(
-                "Chance, from 0 to 1, that something known concerns the prompt below which nothing"
-                " is returned; 0 returns what fits of any prompt. Default: the setting"
-                " MEMSENSE_SILENCE, which is 0.5."
-            ),
-        ]
-        | None = None,
-        rules: Annotated[
-            Switch,
-            about(
-                "Begin with the user's standing rules, also if nothing known concerns the prompt."
-            ),
-        ] = True,
-        card: Annotated[
-            Switch,
-            about(
-                "Begin with who the user is and what they wish, if the budget is of 800 tokens or"
-                " more."
-            ),
-        ] = True,
+        project: Name | None = None,
+        silence: Share | None = None,
+        rules: Switch = True,
+        card: Switch = True,
         agent_id: AgentFilter | None = None,
         session_ids: SessionFilter | None = None,
         since: Since | None = None,
@@ -684,17 +633,8 @@ class Memory:
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
         prompt_kind: KindOfPrompt | None = None,
-        format: Annotated[  # noqa: A002 (the word that one would guess)
-            TextFormat, about('Layout of the text: "markdown" or "xml".')
-        ] = "markdown",
-        tokenizer: Annotated[
-            AnyTokenizer,
-            about(
-                "Counter of tokens: a function of a text, or an object with `encode`; default: an"
-                " estimate of memsense's own."
-            ),
-        ]
-        | None = None,
+        format: TextFormat = "markdown",  # noqa: A002 (the word that one would guess)
+        tokenizer: AnyTokenizer | None = None,
         trace: Trace | None = None,
         timeout: Timeout | None = None,
     ) -> "Prompt":
@@ -793,9 +733,7 @@ class Memory:
     @takes
     def search_many(
         self,
-        queries: Annotated[
-            Sequence[QuestionText], AsList, about("The questions, each as `search` takes it.")
-        ],
+        queries: Annotated[Sequence[QuestionText], AsList],
         *,
         top_k: TopK = DEFAULT_TOP_K,
         user_id: UserId | None = None,
@@ -1033,7 +971,7 @@ class Memory:
         user_id: UserId | None = None,
         all_users: AllUsers = False,
         agent_id: AgentFilter | None = None,
-        session_id: Annotated[Id, about("Only memories of this session.")] | None = None,
+        session_id: Id | None = None,
         granularity: ListGranularity = "turn",
         timeout: Timeout | None = None,
     ) -> list[Chunk]:
@@ -1104,12 +1042,10 @@ class Memory:
     def left_off(
         self,
         *,
-        user_id: Annotated[Id, about("Whose memory to read: an id of your own.")],
-        project: Annotated[
-            Name, about("The project: a repository's address, a folder, or another name of one.")
-        ],
-        max_tokens: Annotated[Limit, about("Maximum length of the text, in tokens.")] = 300,
-        exclude_sessions: EndedSessions = (),
+        user_id: Id,
+        project: Name,
+        max_tokens: Limit = 300,
+        exclude_sessions: Ids = (),
         timeout: Timeout | None = None,
     ) -> "Prompt":
         """Return where the last session in a project ended, as a text for a prompt.
@@ -1151,9 +1087,7 @@ class Memory:
         return self._listing.users(limit=limit, cursor=cursor)
 
     @takes
-    def growth(
-        self, *, days: Annotated[Limit, about("How many days to look back.")] = 30
-    ) -> "Sequence[DayCount]":
+    def growth(self, *, days: Limit = 30) -> "Sequence[DayCount]":
         """Return how many exchanges were stored on each day, the latest first.
 
         Days are those of UTC; days without any are left out, and so is what was forgotten or
@@ -1165,11 +1099,7 @@ class Memory:
         return self._listing.growth(days)
 
     @takes
-    def matching_words(
-        self,
-        words: Annotated[Names, about("Words of a text.")],
-        lexemes: Annotated[Names, about('Lexemes, as `result.question["lexemes"]` has them.')],
-    ) -> set[str]:
+    def matching_words(self, words: Names, lexemes: Names) -> set[str]:
         """Return the words that a text search for the lexemes matches, to highlight them.
 
         memory.matching_words(hit.content.split(), result.question["lexemes"])
@@ -1197,10 +1127,7 @@ class Memory:
 
     @takes
     def get_many(
-        self,
-        chunk_ids: Annotated[Sequence[ChunkId], AsList, about("Chunk ids, in any order.")],
-        *,
-        timeout: Timeout | None = None,
+        self, chunk_ids: Annotated[Sequence[ChunkId], AsList], *, timeout: Timeout | None = None
     ) -> dict[int, Chunk]:
         """Return memories by id, of any status; ids that do not exist are left out.
 
@@ -1215,7 +1142,7 @@ class Memory:
     @takes
     def superseded_facts(
         self,
-        chunk_ids: Annotated[Sequence[ChunkId], AsList, about("Chunk ids, in any order.")],
+        chunk_ids: Annotated[Sequence[ChunkId], AsList],
         *,
         user_id: OnlyUserId | None = None,
         timeout: Timeout | None = None,
@@ -1240,11 +1167,7 @@ class Memory:
         self,
         *,
         user_id: OnlyUserId | None = None,
-        state: Annotated[
-            ChangeState,
-            about('Only pairs of this state: "found", "confirmed", "rejected" or "set".'),
-        ]
-        | None = None,
+        state: ChangeState | None = None,
         limit: PageSize = DEFAULT_PAGE,
         cursor: Cursor | None = None,
         timeout: Timeout | None = None,
@@ -1268,15 +1191,9 @@ class Memory:
     @takes
     def decide_change(
         self,
-        older: Annotated[ChunkId, about("Chunk id of the older memory.")],
-        newer: Annotated[ChunkId, about("Chunk id of the newer memory, of the same user.")],
-        decision: Annotated[
-            Literal["confirmed", "rejected", "set"],
-            about(
-                '"confirmed" if the newer one replaces the older one, "rejected" if not, or "set"'
-                " for a pair that memsense did not find."
-            ),
-        ],
+        older: ChunkId,
+        newer: ChunkId,
+        decision: Literal["confirmed", "rejected", "set"],
         *,
         reason: Reason | None = None,
         key: WriteKey | None = None,
@@ -1374,13 +1291,9 @@ class Memory:
     def erase(
         self,
         *,
-        user_id: Annotated[
-            Id, about("Whose memory; needed unless only one user has that session or message.")
-        ]
-        | None = None,
-        session_id: Annotated[Id, about("Erase this session only.")] | None = None,
-        message_id: Annotated[Id, about("Erase only the exchange that holds this message.")]
-        | None = None,
+        user_id: Id | None = None,
+        session_id: Id | None = None,
+        message_id: Id | None = None,
         by: Actor | None = None,
         timeout: Timeout | None = None,
         key: EraseKey | None = None,
@@ -1448,13 +1361,12 @@ class Memory:
         *,
         content: str | Mapping[str, str] | None = None,
         facets: FacetTexts | None = None,
-        tags: Annotated[Names, about("Labels that replace the present ones.")] | None = None,
-        metadata: Annotated[Metadata, about("JSON object that replaces the present one.")]
-        | None = None,
-        occurred_at: EventTime | None = None,
+        tags: Names | None = None,
+        metadata: Metadata | None = None,
+        occurred_at: AnyTime | None = None,
         expires_at: ExpiresAt | None = None,
         ttl: TimeToLive | None = None,
-        if_version: MemoryVersion | None = None,
+        if_version: Name | None = None,
         reason: Reason | None = None,
         key: WriteKey | None = None,
         timeout: Timeout | None = None,
@@ -1575,9 +1487,9 @@ class Memory:
         self,
         chunk_id: MemoryId,
         *,
-        helpful: Annotated[bool, about("Whether the memory helped to answer.")],
-        question: Annotated[Note, about("The question that it was returned for.")] | None = None,
-        note: Annotated[Note, about("What was good or wrong about it.")] | None = None,
+        helpful: bool,
+        question: Note | None = None,
+        note: Note | None = None,
         key: WriteKey | None = None,
         timeout: Timeout | None = None,
     ) -> None:
@@ -1624,18 +1536,9 @@ class Memory:
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
         granularity: ListGranularity = "turn",
-        statuses: Annotated[
-            Sequence[Status],
-            AsList,
-            about('Which to list: "active", "archived", "deleted" (forgotten, without texts).'),
-        ] = ("active",),
-        contains: Annotated[
-            Name, about("Only memories whose text has these characters, in any case of letters.")
-        ]
-        | None = None,
-        order: Annotated[
-            Literal["newest", "oldest"], about('"newest" or "oldest" event time first.')
-        ] = "newest",
+        statuses: Annotated[Sequence[Status], AsList] = ("active",),
+        contains: Name | None = None,
+        order: Literal["newest", "oldest"] = "newest",
         limit: PageSize = DEFAULT_PAGE,
         cursor: Cursor | None = None,
         timeout: Timeout | None = None,

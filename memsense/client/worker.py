@@ -13,7 +13,7 @@ from functools import partial
 from uuid import uuid4
 
 from memsense.actor import acting_as, format_actor
-from memsense.client.context import Context
+from memsense.client.context import Context, Resource
 from memsense.client.job_kinds import KINDS, JobKind, Outcome
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
@@ -65,11 +65,11 @@ def backoff(attempt: int) -> float:
     return random.uniform(longest / 2, longest)  # noqa: S311 (spreading)
 
 
-class Worker:
+class Worker(Resource):
     """Worker on the jobs of one namespace; any number may run at once, each on its own leases."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._checked_at: float | None = None
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
@@ -205,11 +205,11 @@ class Worker:
         run_transaction(self._context.pool, work)
 
 
-class BackgroundWorker:
+class BackgroundWorker(Resource):
     """Worker in a thread of this process, started when it is first woken."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._begin()
         renew_in_child(self._begin)
 

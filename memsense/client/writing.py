@@ -11,7 +11,7 @@ import psycopg
 
 from memsense.actor import current_actor
 from memsense.client.changes import naming_key
-from memsense.client.context import Context
+from memsense.client.context import Context, Resource
 from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
 from memsense.db.calls import current_call
@@ -214,11 +214,8 @@ def fits(writes: Sequence[_Write], other: _Write) -> bool:
     )
 
 
-class Writes:
+class Writes(Resource):
     """Writer of drafts within one context."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
         """Store a draft in a transaction of its own."""

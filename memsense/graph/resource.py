@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
@@ -20,7 +19,7 @@ from memsense.graph.reading import (
     list_entities,
 )
 from memsense.graph.upkeep import rebuild_entities
-from memsense.inputs import Limit, Name, about, require_user
+from memsense.inputs import Limit, Name, require_user
 from memsense.parameters import AllUsers, OnlyUserId, PageSize, UserId
 from memsense.store.by_user import work_by_user
 from memsense.store.reads import fetch_chunks
@@ -66,8 +65,7 @@ class Entities:
         *,
         user_id: UserId | None = None,
         all_users: AllUsers = False,
-        kind: Annotated[EntityKind, about('Only entities of this kind, such as "name".')]
-        | None = None,
+        kind: EntityKind | None = None,
         limit: PageSize = DEFAULT_LISTED,
     ) -> list[Entity]:
         """Return what a user's memory mentions most often; of all users, each one's own.
@@ -91,13 +89,11 @@ class Entities:
     @takes
     def get(
         self,
-        name: Annotated[Name, about("Name of the entity, in any spelling.")],
+        name: Name,
         *,
         user_id: UserId | None = None,
         all_users: AllUsers = False,
-        limit: Annotated[
-            Limit, about("Maximum number of mentions and of neighbours.")
-        ] = DEFAULT_SHOWN,
+        limit: Limit = DEFAULT_SHOWN,
     ) -> EntityView:
         """Return an entity with its mentions and neighbours.
 

@@ -12,13 +12,7 @@ from typing import Any, Final, cast
 
 from memsense.errors import ConfigurationError
 from memsense.hosts import jsonc
-from memsense.hosts.change import (
-    Change,
-    broken_file_error,
-    read_original,
-    read_text,
-    real_file,
-)
+from memsense.hosts.change import Change, broken_file_error, read_original, read_text, real_file
 from memsense.hosts.places import NAME, HostName, config_folder
 
 HOOKS: Final = "hooks"

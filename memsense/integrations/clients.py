@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 from weakref import WeakMethod, ref
 
@@ -30,7 +30,7 @@ from anyio import CancelScope, get_cancelled_exc_class
 from memsense.client.user_memory import UserMemory
 from memsense.declaration import takes
 from memsense.errors import InvalidInputError, MemSenseError
-from memsense.inputs import Id, Limit, Switch, about, shorten
+from memsense.inputs import Id, Limit, Switch, shorten
 from memsense.integrations.memories import AdaptedMemory, AnyMemory
 from memsense.integrations.model_requests import Answer, Request
 from memsense.parameters import AgentLabel, ProjectLabel, SessionId
@@ -53,12 +53,12 @@ def remember(
     client: Client,
     memory: AnyMemory,
     *,
-    user_id: Annotated[Id, about("Whose memory it is; a user's view knows.")] | None = None,
+    user_id: Id | None = None,
     session_id: SessionId | None = None,
     agent_id: AgentLabel | None = None,
     project: ProjectLabel | None = None,
-    max_tokens: Annotated[Limit, about("Maximum length of the context.")] = DEFAULT_MAX_TOKENS,
-    strict: Annotated[Switch, about("Raise errors of the memory instead of logging them.")] = False,
+    max_tokens: Limit = DEFAULT_MAX_TOKENS,
+    strict: Switch = False,
 ) -> Client:
     """Return a copy of OpenAI's or Anthropic's client that remembers its conversations.
 

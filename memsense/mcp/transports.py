@@ -65,10 +65,7 @@ def serve_stdio(
 
 
 def serve_http(
-    server: Server,
-    find: OneScope,
-    listener: socket.socket,
-    on_ready: Callable[[], object],
+    server: Server, find: OneScope, listener: socket.socket, on_ready: Callable[[], object]
 ) -> None:
     """Serve at `/mcp` of a listening socket, until the process gets a signal to end.
 

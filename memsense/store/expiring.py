@@ -88,8 +88,7 @@ def sweep(
 def date_stored(
     connection: Connection, namespace: Namespace, *, tag: str | None, seconds: float
 ) -> int:
-    """Set the expiry of stored chunks to `seconds` after they were stored, unless they expire
-    sooner.
+    """Let stored chunks expire `seconds` after they were stored, unless they do sooner.
 
     Returns how many chunks got a new expiry date.
     """

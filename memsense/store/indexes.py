@@ -229,9 +229,7 @@ def count_fresh(connection: Connection, scope: Scope) -> int:
 
 
 def _settle_all(connection: Connection, namespace: Namespace, scope_id: int) -> bool:
-    """Settle all vectors that are fresh now, a transaction a batch; return whether there were
-    any.
-    """
+    """Settle all fresh vectors, a transaction a batch; return whether there were any."""
     scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id)
     batches = range(0, count_fresh(connection, scope), SETTLED_AT_ONCE)
     return sum(settle_vectors(connection, scope) for _ in batches) > 0

@@ -238,12 +238,7 @@ def fail_job(
 
     A job that is not dead waits `delay` seconds for its next attempt.
     """
-    values = {
-        **lease.key(),
-        "job_id": job_id,
-        "error": error,
-        "delay_seconds": delay,
-    }
+    values = {**lease.key(), "job_id": job_id, "error": error, "delay_seconds": delay}
     attempts = find_value(connection, "fail_job", values, FILE)
     # None: the lease has expired and another worker has the job now.
     is_dead = attempts is not None and attempts >= most

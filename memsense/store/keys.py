@@ -43,8 +43,7 @@ def write_once(
     key: WriteKey,
     write: Callable[[], Any],
 ) -> Any:
-    """Return the result of the write, plain values, or the stored result of this key and these
-    users.
+    """Return the result of the write, or the stored one of this key and these users.
 
     Runs in the write's own transaction, so that its result and its key are committed together.
     Raises ConflictError for a key that belongs to another write.

@@ -41,9 +41,7 @@ class AfterSession(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """A selection of chunks: whose they are, and the conditions of `sql/filters.sql` with their
-    values.
-    """
+    """A selection of chunks: whose they are, and conditions of `sql/filters.sql` with values."""
 
     namespace: Namespace
     user_id: str | None

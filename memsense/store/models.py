@@ -98,11 +98,7 @@ def keep_model(
     model_id = claim_model(connection, name, dimension)
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     added = EmbeddingModel(
-        model_id=model_id,
-        name=name,
-        dimension=dimension,
-        embedder=embedder,
-        languages=languages,
+        model_id=model_id, name=name, dimension=dimension, embedder=embedder, languages=languages
     )
     keep_both(connection, present, added, in_use=embedder_in_use)
     execute(connection, "raise_version", key, "settings.sql")
@@ -122,11 +118,7 @@ def count_vectors(connection: Connection, namespace: Namespace, model: Embedding
 def count_unindexed(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
     """Return how many indexed memories lack an HNSW index of the model's vectors."""
     scope_ids = fetch_values(connection, "list_indexed_memories", namespace.key, FILE)
-    values = {
-        "scope_ids": scope_ids,
-        "model_id": model.model_id,
-        "tables": list(INDEXED_TABLES),
-    }
+    values = {"scope_ids": scope_ids, "model_id": model.model_id, "tables": list(INDEXED_TABLES)}
     return fetch_value(connection, "count_unindexed", values, FILE)
 
 
@@ -165,11 +157,7 @@ def fill_model(
     """
     texts = exchanges = 0
     for scope_id in _list_memories(pool, namespace):
-        scope = Scope(
-            tenant_id=namespace.tenant_id,
-            scope_id=scope_id,
-            models=[model],
-        )
+        scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id, models=[model])
         last = 0
         # The last look takes the lock that writes take: what they began before is stored by then,
         # and everything later makes its own vectors of the model.

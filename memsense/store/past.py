@@ -74,15 +74,8 @@ def fetch_kept_since(connection: Connection, namespace: Namespace) -> datetime |
 def find_scope_then(
     connection: Connection, tenant_id: int, namespace: str, user_id: str, as_of: datetime
 ) -> KnownScope | None:
-    """Return what a search needed to know of a user's memory at that moment, None if there is
-    none.
-    """
-    values = {
-        "tenant_id": tenant_id,
-        "namespace": namespace,
-        "user_id": user_id,
-        "as_of": as_of,
-    }
+    """Return what a search needed to know of a user's memory then, None if there is none."""
+    values = {"tenant_id": tenant_id, "namespace": namespace, "user_id": user_id, "as_of": as_of}
     steps = ",\n".join([*_chunk_steps(SCOPES), *_mention_steps(SCOPES)])
     row = find_one(connection, as_sql(fill("find_scope_then", FILE, steps=steps)), values)
     return None if row is None else read_known(row)

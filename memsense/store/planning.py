@@ -25,9 +25,7 @@ class OutdatedDraftError(Exception):
 def find_awaiting(
     connection: Connection, namespace: Namespace, draft: SessionDraft
 ) -> Sequence[Chunk]:
-    """Return the parts of the last exchange of the draft's session if it was added, is active and
-    has no answer; else nothing.
-    """
+    """Return the parts of the session's last exchange if it is active and has no answer yet."""
     values = {**namespace.key, "user_id": draft.user_id, "session_id": draft.session_id}
     last = fetch_all(connection, "find_awaiting", values, of=Chunk)
     # A long exchange is stored in parts; every one of them must still wait.
@@ -101,9 +99,7 @@ def plan_sessions(
 def read_ledger(
     connection: Connection, scope: Scope, draft: SessionDraft
 ) -> dict[str, tuple[str, int, bool]]:
-    """Return content hash and ordinal of every message that this format has brought, by its key,
-    and whether it lacks a content key.
-    """
+    """Return content hash, ordinal and lack of a content key of this format's messages, by key."""
     values = {**scope.key, "session_id": draft.session_id, "format": draft.format}
     return {
         key: (content_hash, ordinal, lacks_key)
@@ -191,10 +187,7 @@ def select_missing(
     memory = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
     if memory is None or not draft.format:
         return draft
-    scope = Scope(
-        tenant_id=namespace.tenant_id,
-        scope_id=memory.scope_id,
-    )
+    scope = Scope(tenant_id=namespace.tenant_id, scope_id=memory.scope_id)
     plan = _plan_by_ledger(connection, scope, draft)
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
 

@@ -103,9 +103,7 @@ def _select_chunks(*, is_past: bool) -> SQL:
 
 
 def shown_columns(namespace: str = "n.name") -> str:
-    """Return the columns of a chunk c of a scope s, in the order of Chunk's fields: see
-    `read_chunk`.
-    """
+    """Return the columns of a chunk c of a scope s, in the order that `read_chunk` needs."""
     return fill("columns", FILE, is_bereft=is_bereft("c.chunk_id"), namespace=namespace)
 
 
@@ -121,11 +119,7 @@ def fetch_texts(
 
     Parts of an exchange come without the opening that they repeat.
     """
-    values = {
-        "tenant_id": tenant_id,
-        "scope_ids": list(scope_ids),
-        "chunk_ids": list(chunk_ids),
-    }
+    values = {"tenant_id": tenant_id, "scope_ids": list(scope_ids), "chunk_ids": list(chunk_ids)}
     if as_of is None:
         return dict(fetch_all(connection, "fetch_texts", values, FILE))
     statement = as_sql(chunks_as_past(fill("fetch_texts", FILE)))
@@ -205,8 +199,7 @@ def fetch_hits(
     parameters: Mapping[str, Any] = NO_PARAMETERS,
     as_of: datetime | None = None,
 ) -> list[FoundHit | None]:
-    """Return the chunks of all hits with what is shown next to them, by one statement, in their
-    order.
+    """Return the chunks of all hits, in order, with what is shown next to them.
 
     The result has None for a chunk that was deleted between recall and this read. `filters` are the
     names of the filters in use, `parameters` their values: neighbours and exchanges pass them all,
@@ -288,9 +281,7 @@ def read_chunk(columns: Sequence[Any]) -> Chunk:
 
 @lru_cache(maxsize=64)
 def _hits(filters: tuple[str, ...], sessions: bool, is_past: bool) -> Numbered:
-    """Return the statement of `fetch_hits`; without filters or sessions it has no parts for
-    them.
-    """
+    """Return the statement of `fetch_hits`, with the parts that filters and sessions need."""
     condition = is_shown("c.chunk_id")
     passes = f"{condition}\nAND {join_conditions(filters)}"
     scope = [fill("scope_of_hits", FILE)] if filters else []
@@ -322,8 +313,7 @@ def fetch_history(
 def fetch_known_names(
     connection: Connection, namespace: Namespace, user_id: str | None, kinds: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the users of the namespace, and the sessions, agents and tags of the user's active
-    chunks.
+    """Return the namespace's users, and sessions, agents and tags of the user's active chunks.
 
     `kinds` are the kinds to return: "user", "session", "agent", "tag".
     """
@@ -358,8 +348,6 @@ def fetch_statistics(
     after: str | None = None,
     limit: int | None = None,
 ) -> list[ScopeStatistics]:
-    """Return what each user's memory of the namespace holds, by user; a page of `limit` users
-    behind `after`.
-    """
+    """Return what each user's memory holds, by user; a page of `limit` users behind `after`."""
     values = {**namespace.key, "user_id": user_id, "after_user": after, "limit": limit}
     return fetch_all(connection, "fetch_statistics", values, of=ScopeStatistics)

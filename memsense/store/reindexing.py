@@ -190,9 +190,7 @@ def _index(
     entries: list[dict[str, Any]] = []
     for place, text in enumerate(texts):
         draft = ChunkDraft(
-            last_ordinal=text["ordinal"],
-            content_hash="",
-            **{name: text[name] for name in _TEXTS},
+            last_ordinal=text["ordinal"], content_hash="", **{name: text[name] for name in _TEXTS}
         )
         # What is too short to show its language keeps the one that it has.
         default = text["former_language"] or scope.last_language

@@ -82,9 +82,7 @@ class ModelToOpen(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """The most exchanges that a user may have, and whether a write archives the oldest instead of
-    being refused.
-    """
+    """Most exchanges of a user; beyond it a write archives the oldest, or is refused."""
 
     limit: int
     archives: bool = False
@@ -126,9 +124,7 @@ class Scope:
 
 
 class Follower(Protocol):
-    """Code that keeps what it derives from active chunks up to date, in the writer's
-    transaction.
-    """
+    """Code that updates what it derives from active chunks, in the writer's transaction."""
 
     def chunks_written(
         self,
@@ -193,8 +189,7 @@ def list_namespaces(connection: Connection, tenant: str) -> list[str]:
 
 
 def claim_namespace(connection: Connection, *, tenant: str, name: str, language: str) -> Namespace:
-    """Return the namespace, created without a model if it is new, so that settings can precede
-    writes.
+    """Return the namespace, created without a model if new: settings may precede writes.
 
     Raises InvalidInputError as `open_namespace` does.
     """
@@ -223,8 +218,7 @@ def claim_model(connection: Connection, name: str, dimension: int) -> int:
 
 
 def name_tenant(connection: Connection, name: str, seal_key: str | None = None) -> int | None:
-    """Let the rest of the transaction see a tenant's rows; return its number, None if there is
-    none.
+    """Let the transaction see a tenant's rows; return its number, None if there is none.
 
     Where tenants are sealed, a caller's own connection needs the `seal_key`.
     """
@@ -480,9 +474,7 @@ def find_chunk_scope(
     *,
     followers: Sequence[Follower] = (),
 ) -> ChunkPlace:
-    """Lock the scope of a chunk and return its place; raise NotFoundError outside this
-    namespace.
-    """
+    """Lock a chunk's scope and return its place; NotFoundError outside this namespace."""
     key = {**namespace.key, "chunk_id": chunk_id}
     row = find_one(connection, "lock_chunk", key)
     if row is None:

@@ -1,6 +1,4 @@
-"""Settings and stored profiles of a namespace, without any knowledge of what they mean to a
-search.
-"""
+"""Settings and stored profiles of a namespace: written and read, not interpreted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -54,9 +54,7 @@ class AfterTrace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStatistics:
-    """Counts of the recorded searches, and percentiles of their duration in ms; None without
-    any.
-    """
+    """Counts of recorded searches, and percentiles of their duration in ms, if there are any."""
 
     searches: int
     empty: int
@@ -163,9 +161,7 @@ class Trace:
         return sorted(hits, key=lambda item: item.hit_rank or 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the trace as plain values, ready for JSON; each hit and candidate with its
-        parts.
-        """
+        """Return the trace as plain values, ready for JSON, with each candidate's parts."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         candidates = [
             {**{name: getattr(item, name) for name in item.__slots__}, "parts": item.parts()}
@@ -320,10 +316,7 @@ def fetch_standing(
         condition = exchanges_condition(filters)
         passes.append(fill("passes", FILE, filter="exchanges", condition=condition))
     statement = fill(
-        "fetch_standing",
-        FILE,
-        quoted=fill("quoted", "recall.sql"),
-        passes=",\n".join(passes),
+        "fetch_standing", FILE, quoted=fill("quoted", "recall.sql"), passes=",\n".join(passes)
     )
     parameters = {**values, "chunk_id": chunk_id}
     return find_one(connection, as_sql(statement), parameters, of=Standing)

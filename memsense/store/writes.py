@@ -10,13 +10,7 @@ from psycopg.types.json import Jsonb
 from memsense.actor import current_actor
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, execute_together, fetch_all
-from memsense.draft.chunking import (
-    Link,
-    Turn,
-    build_session_chunks,
-    is_long,
-    link_turns,
-)
+from memsense.draft.chunking import Link, Turn, build_session_chunks, is_long, link_turns
 from memsense.draft.expiry import has_expired
 from memsense.draft.vectors import BatchVectors
 from memsense.store import rows
@@ -191,9 +185,7 @@ def append_turns(
     *,
     event: str | None = None,
 ) -> list[int]:
-    """Store turns in order behind the last ones of their sessions and link them; return their
-    ids.
-    """
+    """Store turns behind the last ones of their sessions, and link them; return their ids."""
     if not turns:
         return []
     places: dict[str, list[int]] = {}
@@ -351,10 +343,7 @@ def record_events(
 
 
 def _record_messages(
-    connection: Connection,
-    scope: Scope,
-    draft: SessionDraft,
-    exchanges: Sequence[ExchangeDraft],
+    connection: Connection, scope: Scope, draft: SessionDraft, exchanges: Sequence[ExchangeDraft]
 ) -> None:
     """Record the messages of the exchanges in the ledger of what was ingested."""
     messages = [
@@ -377,11 +366,7 @@ def _record_messages(
 
 
 def _grow_session_chunks(
-    connection: Connection,
-    scope: Scope,
-    session_id: str,
-    turns: Sequence[ChunkDraft],
-    embed: Embed,
+    connection: Connection, scope: Scope, session_id: str, turns: Sequence[ChunkDraft], embed: Embed
 ) -> list[int]:
     """Continue the session's last session chunk with new turns; return the ids it wrote."""
     stored = rows.read_session_chunks(connection, scope, session_id)
@@ -496,9 +481,7 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
 def _rebuild_from_draft(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> None:
-    """Make the session chunks of mode `session`, which stores no turns, anew from the log
-    itself.
-    """
+    """Make the session chunks of mode `session`, which stores no turns, anew from the log."""
     stored = rows.read_session_chunks(connection, scope, draft.session_id)
     inactive = {
         ordinal

@@ -110,7 +110,7 @@ from memsense.cli.app import COMMANDS
 for module in {place.partition(":")[0] for place, _ in COMMANDS.values()}:
     for name in [name for name in sys.modules if name.partition(".")[0] == "memsense"]:
         del sys.modules[name]
-    import_module(module)
+    import_module(f"memsense.cli.{module}")
     print(module)
 """
     done = subprocess.run(

@@ -109,7 +109,7 @@ VERB: Edits = {
     "memsense/cli/app.py": [
         (
             '    "demote": (',
-            '    "pin": ("memsense.cli.chunks:pin", "Pin memories."),\n    "demote": (',
+            '    "pin": ("chunks:pin", "Pin memories."),\n    "demote": (',
         )
     ],
 }
