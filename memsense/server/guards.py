@@ -15,7 +15,7 @@ from memsense.server.problems import BodyTooLargeError, ProblemError
 
 READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
-UPLOADS = "/v1/imports"
+UPLOADS = frozenset({"/v1/imports", "/v1/ingest"})
 
 BODY_SECONDS = 30.0
 LEAST_RATE = 64 * 1024
@@ -97,7 +97,7 @@ class Bodies:
             yield receive
             return
         in_time = _in_time(receive)
-        if scope["path"] == UPLOADS:
+        if scope["path"] in UPLOADS:
             yield in_time
             return
         body, size = bytearray(), 0

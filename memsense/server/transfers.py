@@ -1,4 +1,4 @@
-"""Exports and imports: streamed to a client, or made in the background as resources.
+"""Exports, imports and uploaded logs: streamed, or made in the background as resources.
 
 A resource has an address, which its key can ask for its state, and fetch an export from in parts.
 It belongs to this process, and goes an hour after its end.
@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,9 @@ from weakref import finalize
 import anyio
 from anyio import from_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from fastapi import Response
+from fastapi import Request, Response
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.types import Receive, Scope, Send
 
 from memsense.errors import MemSenseError
@@ -37,9 +39,9 @@ SEND_SECONDS = 60.0
 KEPT_SECONDS = 3600.0
 MOST_KEPT = 100
 MOST_RUNNING, MOST_OF_TENANT = 4, 2
-"""Exports and imports that one process runs at once, for all tenants and for each one."""
+"""Exports, imports or ingests that one process runs at once, for all tenants and for each one."""
 
-Kind = Literal["export", "import"]
+Kind = Literal["export", "import", "ingest"]
 Status = Literal["running", "done", "failed"]
 
 
@@ -138,6 +140,49 @@ async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
+# Uploads -----------------------------------------------------------------------------------------
+
+
+async def open_upload(request: Request, largest: int) -> tuple[str, AsyncIterator[bytes]]:
+    """Return the name and the bytes of an uploaded file: the body, or the one file of a form.
+
+    The name of a body is empty. Reading raises BodyTooLargeError after `largest` bytes.
+
+    Raises:
+        ProblemError: If the form can't be read, or holds no file.
+    """
+    body = _limit(request.stream(), largest)
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return "", body
+    # Not by a parameter of the route: FastAPI would store the file before it checks the key.
+    try:
+        form = await MultiPartParser(request.headers, body, max_files=1).parse()
+    except MultiPartException as error:
+        raise ProblemError(400, f"the form can't be read: {error.message}") from error
+    file = next((item for item in form.values() if isinstance(item, UploadFile)), None)
+    if file is None:
+        raise ProblemError(422, "file is missing: send the form's file as `curl -F file=@chat.txt`")
+    return file.filename or "", _pieces_of(file)
+
+
+async def _limit(body: AsyncIterator[bytes], largest: int) -> AsyncGenerator[bytes]:
+    size = 0
+    async for piece in body:
+        size += len(piece)
+        if size > largest:
+            raise BodyTooLargeError(largest)
+        yield piece
+
+
+async def _pieces_of(file: UploadFile) -> AsyncIterator[bytes]:
+    """Yield the bytes of a form's file, whose temporary file goes with the last of them."""
+    try:
+        while piece := await file.read(PIECE_BYTES):
+            yield piece
+    finally:
+        await file.close()
+
+
 # Resources ---------------------------------------------------------------------------------------
 
 
@@ -232,12 +277,13 @@ class Transfers:
         """Return a new one; raise ProblemError if too many are running."""
         self._drop_old()
         with self._lock:
-            running = [item for item in self._items.values() if item.status == "running"]
+            same = [item for item in self._items.values() if item.kind == kind]
+            running = [item for item in same if item.status == "running"]
             own = [item for item in running if item.tenant == tenant]
             if len(running) >= MOST_RUNNING or len(own) >= MOST_OF_TENANT:
                 raise ProblemError(
                     429,
-                    "other exports or imports are running: wait for their end, or delete one",
+                    f"other {kind}s are running: wait until one has ended, or delete one",
                     {"Retry-After": "5"},
                 )
             item = Transfer(
@@ -285,16 +331,13 @@ class Transfers:
 
         self._start(item, work)
 
-    async def store(self, item: Transfer, body: AsyncIterator[bytes], largest: int) -> None:
-        """Store an upload; raise BodyTooLargeError if it is larger than `largest` bytes."""
+    async def store(self, item: Transfer, body: AsyncIterator[bytes]) -> None:
+        """Store an upload."""
         size = 0
         try:
             async with await anyio.open_file(self.path(item.transfer_id), "wb") as file:
                 async for piece in body:
-                    size += len(piece)
-                    if size > largest:
-                        raise BodyTooLargeError(largest)  # noqa: TRY301 (the file goes in both cases)
-                    await file.write(piece)
+                    size += await file.write(piece)
         except BaseException:  # a client that leaves, too
             self.delete(item)
             raise

@@ -1,23 +1,32 @@
-"""Routes of exports and imports: streamed at once, or as resources with addresses."""
+"""Routes of exports, imports and uploaded logs: at once, or as resources with addresses."""
 
+from datetime import tzinfo
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, JSONResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from memsense.client.memory import MemSense
 from memsense.client.verbs import Memory
-from memsense.declaration import parameters_of
-from memsense.inputs import require_user
+from memsense.declaration import parameters_of, read_arguments
+from memsense.draft.drafting import Annotations
+from memsense.ingest import DateOrder, ReadOptions
+from memsense.ingest.mapping.format_map import SUFFIX
+from memsense.inputs import Check, Id, Name, require_user, wrong_value
 from memsense.server.answers import answer_of, list_of
 from memsense.server.callers import Caller, Reader, Writer, state_of
 from memsense.server.operations import IdempotencyKey, UserId
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import body_of
 from memsense.server.state import MOST_EXPORTS
-from memsense.server.transfers import LINES, ExportResponse, Kind, Transfer, Transfers
+from memsense.server.transfers import LINES, ExportResponse, Kind, Transfer, Transfers, open_upload
+from memsense.timezones import find_zone
+from memsense.types import EmbedWhen, IngestMode
 
 router = APIRouter(prefix="/v1", tags=["transfer"])
 
@@ -237,7 +246,8 @@ async def create_import(
     if (earlier := transfers.find_repeated("import", *owner, idempotency_key)) is not None:
         return _respond(earlier, CREATED)
     item = transfers.begin("import", *owner, idempotency_key)
-    await transfers.store(item, request.stream(), state_of(request).options.largest_import)
+    _, body = await open_upload(request, state_of(request).options.largest_import)
+    await transfers.store(item, body)
     transfers.run_import(
         item,
         lambda path, note: memory.import_from(path, settings=settings, on_session=note),
@@ -279,3 +289,127 @@ async def delete_import(transfer_id: TransferId, request: Request, caller: Write
     """Forget an import; it ends after the session in hand, and what it has stored stays."""
     caller.whole()
     _transfers(request).delete(_find(request, "import", transfer_id, caller))
+
+
+# Logs --------------------------------------------------------------------------------------------
+
+
+class IngestAnswer(BaseModel):
+    """Report of an uploaded log, as `memsense ingest --output json` prints it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    sources: int = Field(description="Logs read; an archive may have many.")
+    sessions: int = Field(description="Conversations read.")
+    exchanges: int = Field(description="Exchanges read: the sum of the next four.")
+    stored: int = Field(description="New exchanges.")
+    replaced: int = Field(description="Exchanges that replaced one whose log was edited.")
+    repeated: int = Field(description="Exchanges that were stored already.")
+    refused: int = Field(description="Exchanges of sessions that could not be stored.")
+    users: list[str] = Field(description="Users whose memory was written to.")
+    skipped: dict[str, int] = Field(description="Records that were left out, by reason.")
+    warnings: list[str]
+    failed: list[str] = Field(description="Logs and sessions that failed, with their reasons.")
+    nothing_because: str | None = Field(description="Why nothing is stored.")
+    dry_run: bool
+
+
+_ANY_FILE: Any = {"type": "string", "format": "binary"}
+_UPLOAD: Any = {
+    "application/octet-stream": {"schema": _ANY_FILE},
+    "multipart/form-data": {
+        "schema": {"type": "object", "properties": {"file": _ANY_FILE}, "required": ["file"]}
+    },
+}
+_INGEST = parameters_of(Memory.ingest)
+_ADD = parameters_of(Memory.add)
+_READING = read_arguments(ReadOptions.__doc__ or "")
+LONGEST_FILE_NAME = 255
+
+
+def _refuse_file(name: str) -> str:
+    if name.endswith(SUFFIX):
+        raise wrong_value("must be the name of a format, as 'memsense formats' lists them", name)
+    return name
+
+
+@router.post(
+    "/ingest",
+    name="ingest",
+    response_model=IngestAnswer,
+    responses=problem_responses(),
+    openapi_extra={"requestBody": {"content": _UPLOAD, "required": True}},
+)
+async def ingest(
+    request: Request,
+    caller: Writer,
+    *,
+    name: Annotated[
+        Name | None,
+        Query(
+            description="Name of the file, by which a log without ids of its own is recognised when"
+            " it is sent again; default: that of the form's file.",
+            examples=["exports/chat.txt"],
+        ),
+    ] = None,
+    log_format: Annotated[
+        Annotated[Name, AfterValidator(_refuse_file)] | None,
+        Query(
+            alias="format",
+            description="Format of the log, as `memsense formats` lists them; default: detected.",
+        ),
+    ] = None,
+    user_id: UserId = None,
+    user_speaker: Annotated[Name | None, Query(description=_READING["user_speaker"])] = None,
+    timezone: Annotated[
+        Annotated[tzinfo, Check(find_zone, {"type": "string"}, is_whole=True)] | None,
+        Query(description=_READING["timezone"]),
+    ] = None,
+    date_order: Annotated[DateOrder | None, Query(description=_READING["date_order"])] = None,
+    mode: Annotated[IngestMode, Query(description=_INGEST["mode"].text)] = "turn",
+    agent_id: Annotated[Id | None, Query(description=_ADD["agent_id"].text)] = None,
+    project: Annotated[Name | None, Query(description=_ADD["project"].text)] = None,
+    tags: Annotated[list[Name] | None, Query(description=_ADD["tags"].text)] = None,
+    embed: Annotated[EmbedWhen | None, Query(description=_INGEST["embed"].text)] = None,
+    new_session: Annotated[bool, Query(description=_INGEST["new_session"].text)] = False,
+    dry_run: Annotated[bool, Query(description=_INGEST["dry_run"].text)] = False,
+) -> Response:
+    """Read an uploaded conversation log of any known format into memory, each exchange once.
+
+    The file is the body, or the one file of a form. Sending a log again stores what is new in it.
+    """
+    annotations = Annotations(agent_id=agent_id, project=project, tags=tags or ())
+    whose = caller.whose(user_id)
+    transfers, largest = _transfers(request), state_of(request).options.largest_import
+    item = transfers.begin("ingest", caller.tenant, caller.user_id, None)
+    try:
+        file_name, body = await open_upload(request, largest)
+        parts = (name or file_name).split("/")
+        if any(it in {"", ".", ".."} or len(it.encode()) > LONGEST_FILE_NAME for it in parts):
+            raise ProblemError(
+                422, "name must be the name of the file, such as ?name=chat.txt or exports/chat.txt"
+            )
+        await transfers.store(item, body)
+        uploaded = transfers.path(item.transfer_id)
+
+        def read() -> Response:
+            with TemporaryDirectory(dir=uploaded.parent) as root:
+                # The folder is a part of the session's name, as that of any file.
+                path = Path(root, *(parts if len(parts) > 1 else ("upload", *parts)))
+                path.parent.mkdir(parents=True)
+                uploaded.rename(path)
+                options = ReadOptions(
+                    format=log_format, user_speaker=user_speaker, timezone=timezone,
+                    date_order=date_order, uploads=root,
+                )  # fmt: skip
+                report = caller.blocking.ingest(
+                    path, options=options, annotations=annotations, mode=mode, embed=embed,
+                    new_session=new_session, dry_run=dry_run, **whose,
+                ).as_dict()  # fmt: skip
+            if not caller.may("read"):
+                report["continued"] = []
+            return JSONResponse(report)
+
+        return await state_of(request).threads.run(read)
+    finally:
+        transfers.delete(item)
