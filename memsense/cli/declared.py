@@ -125,7 +125,7 @@ _VERBS = {
     "archive": ["chunk_id", "reason", "key", "timeout"],
     "restore": ["chunk_id", "reason", "key", "timeout"],
     "erase": ["user_id 6", "session_id 3", "message_id", "by", "timeout", "key 2"],
-    "delete": ["chunk_id", "by", "timeout", "key 2"],
+    "delete": ["chunk_id", "by", "timeout", "if_version", "key 2"],
     "traces.replay": ["trace_id", "profile 2", "overrides", "as_of_then"],
     "traces.compare": ["count", "profile 2", "overrides", "user_id 3"],
     "traces.list": ["limit 3", "user_id 3", "empty", "slower_than", "cursor"],

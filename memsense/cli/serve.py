@@ -165,6 +165,10 @@ def create(
         str | None,
         typer.Option("--user", "-u", metavar="NAME", help="Limit the key to this user's memory."),
     ] = None,
+    only_namespace: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Limit the key to this namespace of the tenant."),
+    ] = None,
     expires: Annotated[
         str | None,
         typer.Option(
@@ -181,8 +185,8 @@ def create(
       memsense --tenant acme key create --scope read,write --user ada
 
     read: search and look; write: add, promote, demote, give feedback; forget: forget and restore;
-    admin: erase, jobs, health (not for a key with --user). Stdout has the key alone, stderr the
-    rest.
+    admin: erase, jobs, health (not for a key with --user or --only-namespace). Stdout has the key
+    alone, stderr the rest.
     """
     days = _DAYS.fullmatch(expires or "")
     expires_at = datetime.now(UTC) + timedelta(days=int(days[1])) if days else expires
@@ -191,6 +195,7 @@ def create(
             [item.strip() for item in ",".join(scope or ["read"]).split(",")],  # pyright: ignore[reportArgumentType] (the method checks them)
             name=name,
             user_id=user,
+            namespace=only_namespace,
             expires_at=expires_at,
             by=by,
         )

@@ -335,6 +335,7 @@ class UserMemory(OneUser):
         *,
         by: str | None = None,
         timeout: float | None = None,
+        if_version: str | None = None,
         key: str | None = None,
     ) -> Receipt: ...
     def update(

@@ -45,6 +45,7 @@ class Gate:
                 headers.setdefault("X-Content-Type-Options", "nosniff")
                 # No proxy or browser may keep memories, unless a route allows it for a static file.
                 headers.setdefault("Cache-Control", "no-store")
+                headers.update(scope.get("state", {}).get("rate_limit", {}))
             await send(message)
 
         request = Request(scope, receive)

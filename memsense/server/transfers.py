@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid4
 from weakref import finalize
 
@@ -186,17 +186,24 @@ async def _pieces_of(file: UploadFile) -> AsyncIterator[bytes]:
 # Resources ---------------------------------------------------------------------------------------
 
 
+class Owner(NamedTuple):
+    """The memory that a key opens: of a tenant's namespace, all or one user's."""
+
+    tenant: str
+    namespace: str
+    user_id: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
     """State of an export or import.
 
-    `tenant` and `user_id` are those of the key that created it: others do not see it.
+    Keys of another `owner` than that of the key that created it do not see it.
     """
 
     transfer_id: UUID
     kind: Kind
-    tenant: str
-    user_id: str | None
+    owner: Owner
     status: Status
     created_at: datetime
     ended_at: datetime | None = None
@@ -233,7 +240,7 @@ class Transfers:
         self._lock = threading.Lock()
         self._items: dict[UUID, Transfer] = {}
         self._ends: dict[UUID, float] = {}
-        self._keys: dict[tuple[Kind, str, str | None, str], UUID] = {}
+        self._keys: dict[tuple[Kind, Owner, str], UUID] = {}
         self._directory: Path | None = None
 
     def path(self, transfer_id: UUID) -> Path:
@@ -245,41 +252,38 @@ class Transfers:
                 finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
             return self._directory / f"{transfer_id}.jsonl"
 
-    def find(self, kind: Kind, transfer_id: UUID, tenant: str, user_id: str | None) -> Transfer:
+    def find(self, kind: Kind, transfer_id: UUID, owner: Owner) -> Transfer:
         """Return one of these keys' own; raise ProblemError for any other id."""
         self._drop_old()
         item = self._items.get(transfer_id)
-        if item is None or (item.kind, item.tenant, item.user_id) != (kind, tenant, user_id):
+        if item is None or (item.kind, item.owner) != (kind, owner):
             raise ProblemError(404, f"no {kind} {transfer_id}; it may have been dropped")
         return item
 
-    def list(self, kind: Kind, tenant: str, user_id: str | None) -> list[Transfer]:
+    def list(self, kind: Kind, owner: Owner) -> list[Transfer]:
         """Return these keys' own, the latest first."""
         self._drop_old()
-        expected = (kind, tenant, user_id)
-        items = [it for it in self._items.values() if (it.kind, it.tenant, it.user_id) == expected]
-        return items[::-1]
+        items = self._items.values()
+        return [it for it in items if (it.kind, it.owner) == (kind, owner)][::-1]
 
-    def find_repeated(
-        self, kind: Kind, tenant: str, user_id: str | None, key: str | None
-    ) -> Transfer | None:
+    def find_repeated(self, kind: Kind, owner: Owner, key: str | None) -> Transfer | None:
         """Return what an earlier request under this Idempotency-Key has created, if anything."""
         if key is None:
             return None
-        return self._items.get(self._keys.get((kind, tenant, user_id, key), UUID(int=0)))
+        return self._items.get(self._keys.get((kind, owner, key), UUID(int=0)))
 
     def delete(self, item: Transfer) -> None:
         """Forget one; its work ends."""
         with self._lock:
             self._forget(item.transfer_id)
 
-    def begin(self, kind: Kind, tenant: str, user_id: str | None, key: str | None) -> Transfer:
+    def begin(self, kind: Kind, owner: Owner, key: str | None) -> Transfer:
         """Return a new one; raise ProblemError if too many are running."""
         self._drop_old()
         with self._lock:
             same = [item for item in self._items.values() if item.kind == kind]
             running = [item for item in same if item.status == "running"]
-            own = [item for item in running if item.tenant == tenant]
+            own = [item for item in running if item.owner.tenant == owner.tenant]
             if len(running) >= MOST_RUNNING or len(own) >= MOST_OF_TENANT:
                 raise ProblemError(
                     429,
@@ -289,14 +293,13 @@ class Transfers:
             item = Transfer(
                 transfer_id=uuid4(),
                 kind=kind,
-                tenant=tenant,
-                user_id=user_id,
+                owner=owner,
                 status="running",
                 created_at=datetime.now(UTC),
             )
             self._items[item.transfer_id] = item
             if key is not None:
-                self._keys[kind, tenant, user_id, key] = item.transfer_id
+                self._keys[kind, owner, key] = item.transfer_id
             if len(self._items) > MOST_KEPT:
                 self._forget(next(iter(self._ends), next(iter(self._items))))
         return item

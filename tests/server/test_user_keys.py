@@ -102,6 +102,7 @@ ROUTES: dict[str, Decision] = {
     "POST /v1/imports": "whole",
     "GET /v1/imports": "whole",
     "POST /v1/ingest": "own",
+    "GET /v1/namespaces": "whole",
     "GET /v1/imports/{transfer_id}": "whole",
     "DELETE /v1/imports/{transfer_id}": "whole",
     "GET /v1/settings": "whole",
@@ -201,7 +202,8 @@ NAMES_NOTHING = {
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
     "state", "decision", "again", "version",
-    "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
+    "lexemes", "settings", "namespace", "Memsense-Namespace", "ns",
+     "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout", "exchange_gap", "set_name", "right", "before", "after",
 }  # fmt: skip

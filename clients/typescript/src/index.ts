@@ -44,6 +44,8 @@ export interface ClientOptions {
   url: string;
   /** Access key, as `memsense key create` prints it. */
   key?: string;
+  /** Part of the tenant's memory to work in; by default that of the key, else of the server. */
+  namespace?: string;
   /** Milliseconds for each attempt of a request; by default 30,000. */
   timeout?: number;
   /** Further attempts after lost connections, 408, 429, 500, 502 and 503; by default 2. */
@@ -68,13 +70,16 @@ export class MemSense {
   readonly #fetch: (request: Request) => Promise<Response>;
   readonly #safe = new WeakSet<Request>();
 
-  constructor({ url, key, timeout = 30_000, retries = 2, fetch }: ClientOptions) {
+  constructor({ url, key, namespace, timeout = 30_000, retries = 2, fetch }: ClientOptions) {
     this.#timeout = timeout;
     this.#retries = retries;
     this.#fetch = fetch ?? ((request) => globalThis.fetch(request));
     this.api = createClient<paths>({
       baseUrl: url,
-      headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
+      headers: {
+        ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+        ...(namespace === undefined ? {} : { "Memsense-Namespace": encodeURIComponent(namespace) }),
+      },
       fetch: (request) => this.#send(request),
     });
     this.api.use({

@@ -54,6 +54,16 @@ test("what is added is found, and given to a model", async () => {
   assert.match(text, /green/);
 });
 
+test("each namespace has a memory of its own", async () => {
+  const user = newUser();
+  const there = new MemSense({ url, key, namespace: "café" });
+  await there.forUser(user).add("I keep two hives.");
+  assert.equal((await there.forUser(user).search("hives")).hits.length, 1);
+  assert.deepEqual((await memory.forUser(user).search("hives")).hits, []);
+  const { namespaces } = await memory.unwrap(memory.api.GET("/v1/namespaces"));
+  assert.ok(namespaces.includes("café"));
+});
+
 test("a log is stored once, however often it is sent", async () => {
   const ada = memory.forUser(newUser());
   const log = JSON.stringify({ messages: [{ role: "user", content: "I keep two hives." }] });
