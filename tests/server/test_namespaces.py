@@ -4,6 +4,7 @@ import re
 
 from fastapi.testclient import TestClient
 from serving import Served, add
+from test_crosswise import Store, requests_for
 
 
 def texts(client: TestClient, namespace: str | None = None) -> list[str]:
@@ -109,3 +110,12 @@ def test_the_page_shows_and_chooses_the_namespace(served: Served) -> None:
     page.post("/ui/sign-in", data={"key": bound})
     assert page.get("/ui/memories", params={"ns": "second"}).status_code == 403
     assert "I like tea." in page.get("/ui/memories").text
+
+
+def test_a_namespace_that_holds_nothing_answers_as_the_text_says(served: Served) -> None:
+    owner, schema = Store(served, "a"), served.app.openapi()
+    owner.client.headers["Memsense-Namespace"] = "empty"
+    for item in requests_for(schema, owner):
+        answer = owner.client.request(item.method, item.url, **item.options)
+        documented = schema["paths"][item.path][item.method]["responses"]
+        assert str(answer.status_code) in documented, (item.method, item.path, answer.text)

@@ -131,10 +131,6 @@ def _add_routes(kind: Literal["export", "import"], scope: KeyScope) -> None:
         _transfers(request).delete(item)
 
 
-_add_routes("export", "read")
-_add_routes("import", "write")
-
-
 # Exports -----------------------------------------------------------------------------------------
 
 
@@ -273,6 +269,10 @@ async def create_import(
         lambda path, note: memory.import_from(path, settings=settings, on_session=note),
     )
     return _respond(item, CREATED)
+
+
+_add_routes("export", "read")
+_add_routes("import", "write")
 
 
 # Logs --------------------------------------------------------------------------------------------
