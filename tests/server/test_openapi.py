@@ -43,8 +43,8 @@ def test_every_operation_does_what_the_text_says(
         ]
         if mode is modes.NEGATIVE and not (parameters or "application/json" in body):
             continue  # nothing to be wrong about
-        if mode is modes.NEGATIVE and "application/x-ndjson" in body:
-            continue  # what is no text becomes one on its way, and its lines are read by a job
+        if mode is modes.NEGATIVE and body.keys() - {"application/json"}:
+            continue  # bytes can't be wrong: what they hold is read later
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
