@@ -84,7 +84,7 @@ def serve(
         int, typer.Option(metavar="BYTES", help="Largest body of a request, in bytes.")
     ] = LARGEST_BODY,
     largest_import: Annotated[
-        int, typer.Option(metavar="BYTES", help="Largest export that /v1/imports takes.")
+        int, typer.Option(metavar="BYTES", help="Largest export, or log, that is uploaded.")
     ] = LARGEST_IMPORT,
     cors: Annotated[
         list[str] | None,
