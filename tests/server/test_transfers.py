@@ -217,7 +217,7 @@ CHAT = """\
 ASKED = {"user_id": "ada", "user_speaker": "Ada", "name": "exports/chat.txt"}
 
 
-def texts_of(client: TestClient, **whose: object) -> list[str]:
+def texts_of(client: TestClient, **whose: str) -> list[str]:
     memories = client.get("/v1/memories", params=whose or {"all_users": True}).json()["memories"]
     return [memory["user_text"] for memory in memories]
 
