@@ -125,7 +125,7 @@ class ConflictError(MemSenseError):
 
 
 class VersionConflictError(ConflictError):
-    """The memory no longer has the version that the caller named; nothing was changed."""
+    """Error of a change whose caller has read another version; nothing was changed."""
 
 
 class QuotaExceededError(MemSenseError):

@@ -2,21 +2,22 @@
 -- tenant.
 
 -- name: insert_access_key
-INSERT INTO memsense.access_keys (tenant_id, key_id, key_hash, name, scopes, user_id, created_by, expires_at)
-VALUES (%(tenant_id)s, %(key_id)s, %(key_hash)s, %(name)s, %(scopes)s, %(user_id)s, %(created_by)s, %(expires_at)s);
+INSERT INTO memsense.access_keys (tenant_id, key_id, key_hash, name, scopes, user_id, namespace, created_by, expires_at)
+VALUES (%(tenant_id)s, %(key_id)s, %(key_hash)s, %(name)s, %(scopes)s, %(user_id)s, %(namespace)s,
+    %(created_by)s, %(expires_at)s);
 
 -- name: find_access_key
 -- The row to compare with the key that a request sends, the name of its tenant, and the server's time.
-SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.created_by, k.created_at,
-    k.expires_at, k.revoked_at, k.last_used_at, statement_timestamp() AS read_at
+SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.namespace, k.created_by,
+    k.created_at, k.expires_at, k.revoked_at, k.last_used_at, statement_timestamp() AS read_at
 FROM memsense.access_keys AS k
 JOIN memsense.tenants AS t USING (tenant_id)
 WHERE k.tenant_id = %(tenant_id)s AND t.tenant_id = %(tenant_id)s AND k.key_id = %(key_id)s
   AND t.suspended_at IS NULL;
 
 -- name: list_access_keys
-SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.created_by, k.created_at,
-    k.expires_at, k.revoked_at, k.last_used_at, statement_timestamp() AS read_at
+SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.namespace, k.created_by,
+    k.created_at, k.expires_at, k.revoked_at, k.last_used_at, statement_timestamp() AS read_at
 FROM memsense.access_keys AS k
 JOIN memsense.tenants AS t USING (tenant_id)
 WHERE k.tenant_id = %(tenant_id)s AND t.tenant_id = %(tenant_id)s

@@ -16,6 +16,7 @@ OPERATIONS = (*memories.OPERATIONS, *searches.OPERATIONS, *operating.OPERATIONS)
 WRITTEN_OUT: Mapping[str, str] = {
     "export_to": "`GET /v1/export`; `/v1/exports`",
     "import_from": "`/v1/imports`",
+    "ingest": "`POST /v1/ingest`, with the log as an upload",
 }
 """Methods whose routes are written by hand: they send and receive streams."""
 
@@ -28,7 +29,6 @@ WITHOUT_ROUTE: Mapping[str, str] = {
     "for_user": "`user_id`, or a key of one user, does it in each request",
     "embedder": "a Python object",
     "pool_size": _PROCESS,
-    "ingest": "reads files of the machine; over HTTP send messages to `POST /v1/memories/many`",
     "traces.flush": "each route that reads recorded searches does it",
     "traces.failures": _PROCESS,
     "jobs.start": f"{_PROCESS}, which starts its worker by itself",

@@ -154,6 +154,14 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
+            from pydantic import ValidationError
+
+            from memsense.inputs import describe_argument_fault
+
+            if isinstance(error.__cause__, ValidationError):
+                # Typer passes on the message alone, which does not say the value.
+                fault = error.__cause__.errors(include_url=False)[0]
+                error.message = describe_argument_fault(fault, "").lstrip(": ")
             # Typer suggests near commands and options, but not near values of a choice.
             value, is_choice, choices = error.message.partition(" is not one of ")
             if is_choice:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from importlib.resources import as_file, files
 from typing import Annotated
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import typer
 from rich.rule import Rule
@@ -102,6 +102,7 @@ def demo(ctx: typer.Context, *, opens: Annotated[bool, typer.Option("--open")] =
             "memsense ingest PATH --user NAME",
             "your own logs: memsense formats lists the formats that it reads",
         ),
+        ("memsense serve", f"the page: http://127.0.0.1:8321/ui/?ns={quote(settings.namespace)}"),
         ("memsense --help", "everything else"),
     ):
         # Not wrapped, so that the command can be copied.
@@ -109,7 +110,7 @@ def demo(ctx: typer.Context, *, opens: Annotated[bool, typer.Option("--open")] =
         to.print(Text(f"      {purpose}", style="dim"))
     if server is not None:
         # The page opens with the first question asked, and is served until Ctrl-C.
-        query = urlencode({"q": QUESTIONS[0], "user": USER})
+        query = urlencode({"q": QUESTIONS[0], "user": USER, "ns": settings.namespace})
         end_when_interrupted()
         server.serve(
             settings, ServerOptions(port=0), on_start=print_address, opens=f"{PAGE}?{query}"

@@ -60,7 +60,7 @@ def erase(
         _print_receipts([receipt])
 
 
-@options_of("delete", leave_out={"key"})
+@options_of("delete", leave_out={"if_version", "key"})
 def delete(
     ctx: typer.Context,
     chunks: ChunkIds,

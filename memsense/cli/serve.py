@@ -79,7 +79,7 @@ def serve(
         patience: How long a request may wait for its turn.
         wait: How long to wait at the start for the database's server.
         largest_body: Largest body of a request, in bytes.
-        largest_import: Largest export that /v1/imports takes.
+        largest_import: Largest export, or log, that is uploaded.
         cors: Web site whose pages may call /v1, such as https://app.example; repeatable.
     """
     settings = target_of(ctx).settings()
@@ -141,6 +141,7 @@ def create(
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME")] = "unnamed",
     user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME")] = None,
+    only_namespace: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     expires: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     by: By = None,
     output: Output = "table",
@@ -152,12 +153,13 @@ def create(
       memsense --tenant acme key create --scope read,write --user ada
 
     read: search and look; write: add, promote, demote, give feedback; forget: forget and restore;
-    admin: erase, jobs, health (not for a key with --user). Stdout has the key alone, stderr the
-    rest.
+    admin: erase, jobs, health (not for a key with --user or --only-namespace). Stdout has the key
+    alone, stderr the rest.
 
     Args:
         name: Name of the key in lists, such as chat.
         user: Limit the key to this user's memory.
+        only_namespace: Limit the key to this namespace of the tenant.
         expires: When the key expires: ISO 8601, or days from now such as 90d.
     """
     days = _DAYS.fullmatch(expires or "")
@@ -167,6 +169,7 @@ def create(
             [item.strip() for item in ",".join(scope or ["read"]).split(",")],  # pyright: ignore[reportArgumentType] (the method checks them)
             name=name,
             user_id=user,
+            namespace=only_namespace,
             expires_at=expires_at,
             by=by,
         )

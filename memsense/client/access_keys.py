@@ -31,6 +31,7 @@ class AccessKeysResource(Resource):
         *,
         name: Name = "unnamed",
         user_id: Id | None = None,
+        namespace: Id | None = None,
         expires_at: AnyTime | None = None,
         by: Actor | None = None,
     ) -> NewKey:
@@ -45,14 +46,16 @@ class AccessKeysResource(Resource):
                 health.
             name: Label, so that you recognise the key in lists.
             user_id: Limit the key to this user's memory; it can't have "admin" then.
+            namespace: Limit the key to this namespace; it can't have "admin" then.
             expires_at: When it expires; default: never.
             by: Who does it, for the receipt or history; default: the operating system's user.
         """
-        if user_id is not None and "admin" in scopes:
-            raise InvalidInputError(
-                f"a key of one user's ({shorten(user_id)}) can't have the scope admin, which is the"
-                " whole tenant's: leave out one of the two"
-            )
+        for kind, limit in (("user", user_id), ("namespace", namespace)):
+            if limit is not None and "admin" in scopes:
+                raise InvalidInputError(
+                    f"a key of one {kind}'s ({shorten(limit)}) can't have the scope admin, which is"
+                    " the whole tenant's: leave out one of the two"
+                )
 
         def insert(connection: Connection) -> NewKey:
             tenant_id = claim_tenant(connection, self._context.settings.tenant)
@@ -62,6 +65,7 @@ class AccessKeysResource(Resource):
                 name=name,
                 scopes=[scope for scope in access.SCOPES if scope in scopes],
                 user_id=user_id,
+                namespace=namespace,
                 by=by or user_name(),
                 expires_at=expires_at if isinstance(expires_at, datetime) else None,
             )

@@ -121,14 +121,14 @@ class Context:
             self.meter.close()
         self._place.close()
 
-    def for_tenant(self, tenant: str) -> "Context":
-        """Return another tenant's context over the same connections and models.
+    def beside(self, tenant: str, namespace: str) -> "Context":
+        """Return the context of another tenant or namespace over the same connections and models.
 
         It shares no cached state with this one but the known keys, and must be closed before it.
         """
         # The other context does not own the embedded server, by which "auto" decides: say "on".
         works = self.settings.worker == "auto" and self._place.server is not None
-        changes = {"tenant": tenant, **({"worker": "on"} if works else {})}
+        changes = {"tenant": tenant, "namespace": namespace, **({"worker": "on"} if works else {})}
         other = Context(
             self._place.for_tenant(tenant),
             settings=self.settings.model_copy(update=changes),
@@ -141,22 +141,6 @@ class Context:
         )
         other.embedders = self.embedders.apart()
         other.known_keys = self.known_keys
-        return other
-
-    def for_namespace(self, namespace: str) -> "Context":
-        """Return another namespace's context over the same connections and models.
-
-        It shares no cached state with this one, and must be closed before it.
-        """
-        other = Context(
-            self._place.for_tenant(self.settings.tenant),
-            settings=self.settings.model_copy(update={"namespace": namespace}),
-            tagger=self._given_tagger,
-            extractor=self._given_extractor,
-            make_worker=self._make_worker,
-            meter=self.meter,
-        )
-        other.embedders = self.embedders.apart()
         return other
 
     def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:

@@ -20,7 +20,14 @@ from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
 from memsense.store.reads import fetch_chunks
-from memsense.store.scopes import KnownScope, Namespace, find_scope, list_namespaces
+from memsense.store.scopes import (
+    KnownScope,
+    Namespace,
+    find_chunk_scope,
+    find_scope,
+    list_namespaces,
+)
+from memsense.store.updating import check_version
 
 logger = logging.getLogger("memsense.erasing")
 
@@ -65,7 +72,7 @@ class ErasuresResource(Resource):
         names = run_read(context.pool, lambda it: list_namespaces(it, tenant))
         receipts: list[Receipt] = []
         for name in names:
-            other = context.for_namespace(name)
+            other = context.beside(tenant, name)
             try:
                 receipts.append(Erasing(other).erase(user_id, None, None, by))
             except NotFoundError:
@@ -125,13 +132,19 @@ class Erasing(Resource):
         kind, name = next((kind, name) for kind, name in subjects.items() if name is not None)
         return self._erase(find, by, _Repeat(key=key, kind=kind, name=name, user_id=user_id))
 
-    def delete(self, chunk_id: int, by: str | None, key: str | None) -> Receipt:
+    def delete(
+        self, chunk_id: int, by: str | None, key: str | None, if_version: str | None
+    ) -> Receipt:
         """Erase a chunk, and the other chunks that hold the same text."""
 
         def find(connection: Connection, namespace: Namespace) -> Target:
+            if if_version is not None:
+                # It locks the memory: a change that is under way ends first.
+                find_chunk_scope(connection, namespace, chunk_id)
             chunks = fetch_chunks(connection, namespace, [chunk_id])
             if not chunks:
                 raise no_chunk(chunk_id)
+            check_version(chunks, if_version)
             return Target(user_id=chunks[0].user_id, chunk_id=chunk_id)
 
         return self._erase(find, by, _repeat_of(chunk_id, key))

@@ -12,7 +12,7 @@ from memsense.client.context import Context, Resource
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
-from memsense.errors import ConflictError
+from memsense.errors import VersionConflictError
 from memsense.inputs import LARGEST_BIGINT, Name, about, whole_number
 from memsense.parameters import Actor, PageSize
 from memsense.search.profiles import Profile
@@ -100,7 +100,7 @@ class SettingsResource(Resource):
 
         Raises:
             ConfigurationError: For an unknown setting, or a value that it can't have.
-            ConflictError: If the settings are no longer those of `expected_version`.
+            VersionConflictError: If the settings are no longer those of `expected_version`.
         """
         change_settings(self._context, lambda it: plan_settings(it, changes), by, expected_version)
         return self.show()
@@ -156,12 +156,15 @@ def profile_in_force(context: Context, namespace: Namespace | None) -> Profile:
 def change_settings(
     context: Context, plan: Plan, by: str | None, expected_version: int | None = None
 ) -> None:
-    """Change settings or stored profiles and record it; raise ConflictError for an old version."""
+    """Change settings or stored profiles and record it.
+
+    Raise VersionConflictError for an old version.
+    """
 
     def change(connection: Connection) -> None:
         namespace = stored.lock_settings(connection, context.claim_namespace(connection))
         if expected_version not in (None, namespace.settings_version):
-            raise ConflictError(
+            raise VersionConflictError(
                 f"the settings are at version {namespace.settings_version}, not"
                 f" {expected_version}: someone changed them; read them again, then retry"
             )

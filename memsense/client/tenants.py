@@ -12,7 +12,7 @@ from memsense.db import Pool, run_read
 from memsense.embed import Embedder
 from memsense.forking import renew_in_child
 from memsense.store.access import AccessKey, ShownKey, verify_key
-from memsense.store.scopes import find_tenant
+from memsense.store.scopes import find_tenant, list_namespaces
 
 MOST_MEMORIES = 1_000
 """Maximum number of open memories; each has a query cache of its own."""
@@ -30,7 +30,7 @@ class Tenants:
         """Take over an open context. Use `Tenants.open`."""
         self._context = context
         self._own = MemSense(context)
-        self._opened: dict[str, tuple[Context, MemSense]] = {}
+        self._opened: dict[tuple[str, str], tuple[Context, MemSense]] = {}
         self._renew()
         renew_in_child(self._renew)
 
@@ -76,31 +76,39 @@ class Tenants:
         """Return the memory of the tenant that the settings name."""
         return self._own
 
-    def memory(self, tenant: str) -> MemSense:
-        """Return a tenant's memory, and open it if it is not open yet."""
-        if tenant == self.settings.tenant:
-            return self._own
+    def memory(self, tenant: str, namespace: str | None = None) -> MemSense:
+        """Return a tenant's memory, and open it if it is not open yet.
+
+        Without `namespace`, it is the memory of the namespace that the settings name.
+        """
+        if (memory := self.find_open(tenant, namespace)) is not None:
+            return memory
+        name = tenant, namespace or self.settings.namespace
         with self._lock:
-            memory = self._opened.pop(tenant, None)
-            if memory is None:
-                context = self._context.for_tenant(tenant)
-                memory = context, MemSense(context)
-            self._opened[tenant] = memory
+            if name not in self._opened:
+                context = self._context.beside(*name)
+                self._opened[name] = context, MemSense(context)
+            memory = self._opened[name][1]
             # A dict is ordered, so its first entry is the one that was not used for longest.
             if len(self._opened) > MOST_MEMORIES:
                 context, _ = self._opened.pop(next(iter(self._opened)))
                 context.close()
-        return memory[1]
+        return memory
 
-    def find_open(self, tenant: str) -> MemSense | None:
-        """Return a tenant's memory if it is open."""
-        if tenant == self.settings.tenant:
+    def find_open(self, tenant: str, namespace: str | None = None) -> MemSense | None:
+        """Return the same memory if it is open."""
+        name = tenant, namespace or self.settings.namespace
+        if name == (self.settings.tenant, self.settings.namespace):
             return self._own
         with self._lock:
-            opened = self._opened.get(tenant)
+            opened = self._opened.get(name)
             if opened is not None:
-                self._opened[tenant] = self._opened.pop(tenant)
+                self._opened[name] = self._opened.pop(name)
         return opened[1] if opened is not None else None
+
+    def namespaces(self, tenant: str) -> list[str]:
+        """Return the names of a tenant's namespaces."""
+        return run_read(self.pool(tenant), lambda it: list_namespaces(it, tenant))
 
     def pool(self, tenant: str) -> Pool:
         """Return the shared pool, limited to a tenant's rows."""

@@ -1331,6 +1331,7 @@ class Memory:
         *,
         by: Actor | None = None,
         timeout: Timeout | None = None,
+        if_version: MemoryVersion | None = None,
         key: EraseKey | None = None,
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
@@ -1342,6 +1343,7 @@ class Memory:
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            if_version: Only if the memory still has this `version`, which a read returned.
             key: Idempotency key: a call repeated under its key returns the receipt of the first, as
                 long as the receipt is stored.
 
@@ -1351,8 +1353,9 @@ class Memory:
         Raises:
             NotFoundError: If the namespace has no such chunk.
             ConflictError: If the key belongs to another erasure.
+            VersionConflictError: If the chunk has changed since `if_version`.
         """
-        return self._erasing.delete(chunk_id, by, key)
+        return self._erasing.delete(chunk_id, by, key, if_version)
 
     @takes
     def update(

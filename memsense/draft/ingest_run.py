@@ -209,7 +209,8 @@ _read_path = Checker(Annotated[str, BeforeValidator(_check_path)], "path")
 def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOptions) -> list[Source]:
     """Return the logs behind the paths; raises IngestError for a path that does not exist."""
     sources: list[Source] = []
-    for source in expand_paths(paths, report.read, roots=options.roots):
+    roots, uploads = options.roots, options.uploads
+    for source in expand_paths(paths, report.read, roots=roots, uploads=uploads):
         # A member of an archive is named by the archive's path and its own.
         if source.kind != "stdin" and lies_in(source.path or source.label, options.exclude_folders):
             report.read.skip("log in an excluded folder", source.label, unit="file")

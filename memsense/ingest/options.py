@@ -62,6 +62,7 @@ class ReadOptions(Input):
             lies there. Those of the setting of the same name count as well.
         roots: Folders whose logs are named by their path below them, as if the folder had been
             given.
+        uploads: Such a folder, too, which no name or report shows: a server keeps uploads there.
 
     Raises:
         InvalidInputError: If a value is of the wrong type; names the field.
@@ -83,3 +84,4 @@ class ReadOptions(Input):
     guessed: Switch = False
     exclude_folders: Sequence[str | Path] = ()
     roots: Sequence[str | Path] = ()
+    uploads: str | Path | None = None

@@ -72,6 +72,7 @@ def expand_paths(
     report: ReadReport | None = None,
     *,
     roots: Iterable[str | Path] = (),
+    uploads: str | Path | None = None,
 ) -> list[Source]:
     """Return the logs behind files, folders, glob patterns, archives and `-` (stdin), in order.
 
@@ -93,7 +94,9 @@ def expand_paths(
             of an archive that is too large for itself, and any that can't be unpacked in a folder,
             raises when its source is opened, so that the other logs can be read.
     """
-    walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
+    upload_roots = () if uploads is None else (uploads,)
+    walk = _Walk(report or ReadReport(), [Path(it).resolve() for it in (*roots, *upload_roots)])
+    walk.hidden = "" if uploads is None else f"{uploads}/"
     return [source for path in paths for source in walk.expand(str(path))]
 
 
@@ -104,6 +107,7 @@ class _Walk:
         self._report = report
         self._roots = sorted(roots, key=lambda root: len(root.parts))
         self._root = Path()
+        self.hidden = ""
 
     def expand(self, path_or_pattern: str) -> Iterator[Source]:
         """Return the logs behind one path, pattern or `-`."""
@@ -157,18 +161,20 @@ class _Walk:
         parts = absolute.relative_to(root).parts if root in absolute.parents else (path.name,)
         folder = absolute.parent.name
         place = place_of("/".join(parts if len(parts) > 1 or not folder else (folder, *parts)))
+        label = str(path).removeprefix(self.hidden)
         if kind is not None:
             packed = Packed(
-                label=str(path), name=path.name, place=place, size=size, file=path, kind=kind
+                label=label, name=path.name, place=place, size=size, file=path, kind=kind
             )
             yield from self._archive(packed, named=named)
             return
         yield Source(
-            label=str(path),
+            label=label,
             name=path.name,
             kind="database" if has_tables else "file",
             opener=Sessions(path).open if has_tables else partial(_open_file, path),
-            path=path,
+            # Readers look around a log's path, and name the project by its folder.
+            path=path if has_tables or not self.hidden else None,
             size=size,
             named=named,
             place=place,

@@ -10,8 +10,10 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, cast, get_type_hints
 from uuid import UUID
+from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic_core import to_json
 
 from memsense.client.embedding_models import ModelStatus
 from memsense.client.profiles import KnownProfile
@@ -71,6 +73,19 @@ class Answer(BaseModel):
         return (
             Written(chunk_ids=sorted(ids_in(content))).model_dump() if cls.holds_memory else content
         )
+
+
+class Tagged(Answer):
+    """An answer with an ETag: of its version, or of all that it says."""
+
+    @classmethod
+    def tag(cls, content: Mapping[str, Any]) -> str:
+        """Return the text of the ETag; it begins with the version, if there is one."""
+        version = content.get("version", "")
+        if isinstance(version, str) and version:
+            return version
+        # Settings of one version differ between servers of other defaults.
+        return f"{version}-{crc32(to_json(content)):08x}"
 
 
 def ids_in(content: Any) -> set[int]:
@@ -214,6 +229,7 @@ def value_of(field: str, name: str, text: str, *, kind: Any = int) -> type[Answe
 
 
 class Memory(
+    Tagged,
     answer_of(
         Chunk,
         *("chunk_id", "user_id", "agent_id", "session_id", "granularity", "ordinal", "part"),
@@ -226,7 +242,7 @@ class Memory(
         ),
         ordinal=Field(description="Position of its first exchange in the session, from 0."),
         expires_at=Field(description="From this time on no search finds it."),
-    )
+    ),
 ):
     """A stored chunk: an exchange, a part of a long one, or a session."""
 
@@ -614,7 +630,7 @@ class SettingInForce(answer_of(Setting)):
     """A setting's value, and where it comes from."""
 
 
-class SettingsAnswer(_AsDict):
+class SettingsAnswer(Tagged, _AsDict):
     """Every setting as the next search uses it; `version` counts the changes."""
 
     holds_memory = False
@@ -629,7 +645,7 @@ class SettingsChange(answer_of(RecordedChange)):
     holds_memory = False
 
 
-class ProfileAnswer(_AsDict):
+class ProfileAnswer(Tagged, _AsDict):
     """The constants of a profile; docs/how/retrieval.md explains each."""
 
     model_config = ConfigDict(extra="allow")
@@ -714,13 +730,20 @@ class JobsRun(answer_of(JobsDone)):
 class Key(
     answer_of(
         AccessKey,
-        *("key_id", "name", "scopes", "user_id", "created_by", "created_at", "expires_at"),
-        *("revoked_at", "last_used_at"),
+        *("key_id", "name", "scopes", "user_id", "namespace", "created_by", "created_at"),
+        *("expires_at", "revoked_at", "last_used_at"),
     )
 ):
     """An access key, without its secret."""
 
     holds_memory = False
+
+
+class Namespaces(BaseModel):
+    """The namespaces that the key may choose by the header, and that of this request."""
+
+    namespace: str
+    namespaces: list[str]
 
 
 class CreatedKey(Answer):

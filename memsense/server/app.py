@@ -23,6 +23,7 @@ try:
     from starlette.routing import Match, Route
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from memsense.server.callers import NAMESPACE_HEADER
     from memsense.server.gate import Gate
     from memsense.server.operations import COMPRESSION, SMALLEST_COMPRESSED
     from memsense.server.page.routers import ROUTERS as PAGE_ROUTERS
@@ -127,9 +128,12 @@ def create_app(
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=[
                 *("Authorization", "Content-Type", "Idempotency-Key", "Range"),
-                *("If-Match", "If-None-Match"),
+                *("If-Match", "If-None-Match", "Memsense-Namespace"),
             ],
-            expose_headers=["Location", "Retry-After", "Content-Range", "ETag"],
+            expose_headers=[
+                *("Location", "Retry-After", "Content-Range", "ETag"),
+                *("RateLimit", "RateLimit-Policy"),
+            ],
             max_age=600,
         )
     app.add_middleware(Gate, state=state, respond=_error_response)
@@ -150,7 +154,7 @@ async def check_query(request: Request) -> None:
     schemas = {
         item["name"]: item["schema"]
         for item in operation.get("parameters", ())
-        if item["in"] == "query"
+        if item.get("in") == "query"
     }
     if unknown := sorted(request.query_params.keys() - schemas.keys()):
         raise unknown_argument(unknown[0], sorted(schemas))
@@ -252,6 +256,10 @@ def describe_api() -> dict[str, Any]:
             operation["operationId"] = route.name
             if operation.pop("security", None) is None:
                 operation["security"] = []
+            for place, item in enumerate(operation.get("parameters", ())):
+                if item["name"] == NAMESPACE_HEADER:
+                    components["parameters"] = {"Namespace": item}
+                    operation["parameters"][place] = {"$ref": "#/components/parameters/Namespace"}
             # Written once: the same ten errors of each route were half of the text.
             for status, response in operation["responses"].items():
                 if not status.startswith(("2", "3")):

@@ -7,21 +7,23 @@ tenant asks for it by `Caller.whole`, which refuses such a key.
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import unquote
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from memsense.actor import act_as, format_actor
 from memsense.client.aio import AsyncMemSense, AsyncUserMemory
 from memsense.client.memory import MemSense
 from memsense.client.user_memory import UserMemory
-from memsense.inputs import shorten
+from memsense.inputs import Checker, Name, shorten
 from memsense.server.guards import format_retry_after
 from memsense.server.problems import ProblemError
 from memsense.server.state import ServerState
 from memsense.store.access import SCOPES, KeyScope
 
 NO_KEY = "send a key: 'Authorization: Bearer ms_...'; 'memsense key create' creates one"
+NAMESPACE_HEADER = "Memsense-Namespace"
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memsense"'}
 
 bearer = HTTPBearer(
@@ -33,11 +35,13 @@ bearer = HTTPBearer(
 class Caller:
     """The owner of a key, who acts for its tenant, or for one user of it, within its scopes.
 
-    `name` identifies the key in receipts of erasures. `blocking` is the memory for threads of the
-    server's own.
+    `name` identifies the key in receipts of erasures. `bound` is the namespace that a key is
+    limited to. `blocking` is the memory for threads of the server's own.
     """
 
     tenant: str
+    namespace: str
+    bound: str | None
     name: str
     scopes: frozenset[KeyScope]
     memory: AsyncMemSense | AsyncUserMemory
@@ -102,35 +106,48 @@ def state_of(request: Request) -> ServerState:
     return request.app.state.server
 
 
-async def find_caller(state: ServerState, key: str | None, address: str) -> Caller:
+async def find_caller(request: Request, key: str | None, namespace: str | None) -> Caller:
     """Return the caller with this key, who is the actor of this task from now on.
 
-    Raises ProblemError if the key is missing, wrong or sends too many requests.
+    The memory is that of `namespace`, else of the key's own, else of the server's.
+
+    Raises ProblemError if the key is missing, wrong, bound to another namespace, or sends too many
+    requests.
     """
+    state = state_of(request)
+    settings = state.tenants.settings
     if not state.options.needs_key:
-        tenant = state.tenants.settings.tenant
-        _take_token(state, "local")
+        _take_token(request, "local")
         act_as(format_actor("key", "none"))
-        own = state.tenants.own
-        memory = AsyncMemSense.over(own, state.threads)
+        own = state.tenants.memory(settings.tenant, namespace)
         return Caller(
-            tenant=tenant, name="local", scopes=frozenset(SCOPES), memory=memory, blocking=own
-        )
+            tenant=settings.tenant, namespace=namespace or settings.namespace, bound=None,
+            name="local", scopes=frozenset(SCOPES), blocking=own,
+            memory=AsyncMemSense.over(own, state.threads),
+        )  # fmt: skip
     if key is None:
         raise ProblemError(401, NO_KEY, CHALLENGE)
-    opened = await state.open(key)
+    opened = await state.open(key, namespace)
     if opened is None:
         # Counted after the check: a caller with a valid key is never delayed by the wrong keys
         # that others send from the same address, such as a proxy's.
-        if seconds := state.wrong_keys.take(address):
+        if seconds := state.wrong_keys.take(address_of(request)):
             raise _too_many("too many wrong keys from this address", seconds)
         raise ProblemError(401, f"the key is wrong, expired or revoked; {NO_KEY}", CHALLENGE)
     access_key, whole = opened
-    _take_token(state, f"{access_key.tenant}/{access_key.key_id}")
+    _take_token(request, f"{access_key.tenant}/{access_key.key_id}")
+    bound = access_key.namespace
+    if bound is not None and namespace not in (None, bound):
+        raise ProblemError(
+            403,
+            f"{shorten(namespace)} is another namespace, but the key opens only {shorten(bound)}",
+        )
     act_as(format_actor("key", access_key.key_id))
     memory, user_id = AsyncMemSense.over(whole, state.threads), access_key.user_id
     return Caller(
         tenant=access_key.tenant,
+        namespace=bound or namespace or settings.namespace,
+        bound=bound,
         name=f"{access_key.name} ({access_key.key_id})",
         scopes=frozenset(access_key.scopes),
         memory=memory if user_id is None else memory.for_user(user_id),
@@ -138,8 +155,12 @@ async def find_caller(state: ServerState, key: str | None, address: str) -> Call
     )
 
 
-def _take_token(state: ServerState, bucket: str) -> None:
-    if seconds := state.requests.take(bucket):
+def _take_token(request: Request, bucket: str) -> None:
+    buckets = state_of(request).requests
+    seconds = buckets.take(bucket)
+    # The gate adds them to the answer, also to an error.
+    request.state.rate_limit = buckets.fields(bucket)
+    if seconds:
         raise _too_many("this key sends too many requests", seconds)
 
 
@@ -153,15 +174,44 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else "unknown"
 
 
+Namespace = Annotated[
+    str | None,
+    Header(
+        alias=NAMESPACE_HEADER,
+        description="The namespace to work in, percent-encoded as in addresses; default: that of"
+        " the key, else of the server.",
+    ),
+]
+
+
+def read_namespace(request: Request) -> str | None:
+    """Return the namespace that a request's header names; raises InvalidInputError."""
+    value = request.headers.get(NAMESPACE_HEADER)
+    return None if value is None else _read_name(unquote(value))
+
+
+_read_name = Checker(Name, NAMESPACE_HEADER)
+
+
+async def names_of(request: Request, caller: Caller) -> list[str]:
+    """Return the names of the namespaces that the caller may choose."""
+    if caller.bound is not None or caller.user_id is not None:
+        return [caller.namespace]
+    state = state_of(request)
+    names = await state.threads.run(state.tenants.namespaces, caller.tenant)
+    return sorted({*names, caller.namespace})
+
+
 def require(scope: KeyScope) -> Callable[..., Coroutine[Any, Any, Caller]]:
     """Return a dependency that finds the caller, whose key must have the scope."""
 
     async def find(
         request: Request,
         credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
+        _namespace: Namespace = None,
     ) -> Caller:
         key = credentials.credentials if credentials else None
-        caller = await find_caller(state_of(request), key, address_of(request))
+        caller = await find_caller(request, key, read_namespace(request))
         require_scope(caller, scope)
         return caller
 
@@ -172,8 +222,9 @@ def require_scope(caller: Caller, scope: KeyScope) -> None:
     """Raise ProblemError unless the caller's key has the scope."""
     if not caller.may(scope):
         scopes = ", ".join(name for name in SCOPES if caller.may(name))
-        is_impossible = scope == "admin" and caller.user_id is not None
-        hint = ", which a key of one user can't have" if is_impossible else ""
+        limit = "user" if caller.user_id is not None else caller.bound and "namespace"
+        is_impossible = scope == "admin" and limit
+        hint = f", which a key of one {limit} can't have" if is_impossible else ""
         raise ProblemError(403, f"this needs the scope {scope}{hint}; the key has {scopes}")
 
 

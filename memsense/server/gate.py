@@ -8,7 +8,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memsense.server.admission import TooBusyError
-from memsense.server.guards import Bodies, check_host, check_origin, format_retry_after
+from memsense.server.guards import UPLOADS, Bodies, check_host, check_origin, format_retry_after
 from memsense.server.problems import BodyTooLargeError, ProblemError
 from memsense.server.state import ServerState
 
@@ -45,6 +45,7 @@ class Gate:
                 headers.setdefault("X-Content-Type-Options", "nosniff")
                 # No proxy or browser may keep memories, unless a route allows it for a static file.
                 headers.setdefault("Cache-Control", "no-store")
+                headers.update(scope.get("state", {}).get("rate_limit", {}))
             await send(message)
 
         request = Request(scope, receive)
@@ -88,5 +89,6 @@ def _is_free(request: Request) -> bool:
     path = request.url.path
     if path.startswith(FREE_PATHS):
         return True
-    # A stream of events stays open; a stream of lines has a limit of its own.
-    return request.method == "GET" and path in {"/mcp", "/v1/export"}
+    # A stream of events stays open; streams of lines, and uploads, have limits of their own.
+    free = {"GET": {"/mcp", "/v1/export"}, "POST": UPLOADS}
+    return path in free.get(request.method, ())

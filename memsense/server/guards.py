@@ -15,7 +15,7 @@ from memsense.server.problems import BodyTooLargeError, ProblemError
 
 READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
-UPLOADS = "/v1/imports"
+UPLOADS = frozenset({"/v1/imports", "/v1/ingest"})
 
 BODY_SECONDS = 30.0
 LEAST_RATE = 64 * 1024
@@ -65,6 +65,18 @@ class Buckets:
             del self._buckets[next(iter(self._buckets))]
         return 0.0
 
+    def fields(self, caller: str) -> dict[str, str]:
+        """Return the headers that tell a caller its limit, and what is left of it.
+
+        As draft-ietf-httpapi-ratelimit-headers-10 has them: the quota and its window in seconds,
+        what remains, and the seconds until all of it is there again.
+        """
+        tokens, counted_at = self._buckets.get(caller, (float(self._burst), self._clock()))
+        tokens = min(self._burst, tokens + (self._clock() - counted_at) * self._rate)
+        window, full = (math.ceil(it / self._rate) for it in (self._burst, self._burst - tokens))
+        policy = f'"key";q={self._burst};w={window}'
+        return {"RateLimit-Policy": policy, "RateLimit": f'"key";r={int(tokens)};t={full}'}
+
 
 def format_retry_after(seconds: float) -> str:
     """Return a value for Retry-After: whole seconds, rounded up."""
@@ -97,7 +109,7 @@ class Bodies:
             yield receive
             return
         in_time = _in_time(receive)
-        if scope["path"] == UPLOADS:
+        if scope["path"] in UPLOADS:
             yield in_time
             return
         body, size = bytearray(), 0

@@ -13,7 +13,7 @@ from memsense.inputs import Checker, Id
 from memsense.mcp import scope as mcp_scope
 from memsense.mcp.server import build_server
 from memsense.mcp.transports import PATH, build_app
-from memsense.server.callers import address_of, find_caller, state_of
+from memsense.server.callers import find_caller, read_namespace, state_of
 from memsense.server.problems import ProblemError, problem_response
 
 __all__ = ["PATH", "KeyedMcp"]
@@ -47,8 +47,8 @@ async def _authorize(request: Request) -> mcp_scope.Access:
     """Return the memory that a request may use; raises ProblemError or InvalidInputError."""
     header = request.headers.get("authorization", "")
     key = header[len(BEARER) :] if header.lower().startswith(BEARER) else None
-    state = state_of(request)
-    caller = await find_caller(state, key, address_of(request))
+    settings = state_of(request).tenants.settings
+    caller = await find_caller(request, key, read_namespace(request))
     user = request.query_params.get("user", caller.user_id)
     if user is None:
         raise ProblemError(422, f"name the user in the address: {PATH}?user=NAME")
@@ -62,9 +62,9 @@ async def _authorize(request: Request) -> mcp_scope.Access:
     return mcp_scope.Access(
         memory=memory,
         scope=mcp_access_scope,
-        namespace=state.tenants.settings.namespace,
-        redacts=state.tenants.settings.redact != "off",
-        silence=state.tenants.settings.silence,
+        namespace=caller.namespace,
+        redacts=settings.redact != "off",
+        silence=settings.silence,
     )
 
 

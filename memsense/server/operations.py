@@ -36,7 +36,7 @@ from memsense.client.user_memory import UserEntities, UserMemory, UserProjects, 
 from memsense.declaration import Parameter, parameters_of, plain_type
 from memsense.graph.resource import Entities
 from memsense.inputs import LARGEST_BIGINT, LONGEST_ID, VISIBLE, wrong_value
-from memsense.server.answers import Answer, Memory, Written, ids_in
+from memsense.server.answers import Answer, Tagged, Written, ids_in
 from memsense.server.callers import Caller, require, state_of
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import (
@@ -189,7 +189,7 @@ class Operation:
                 items.append(_as_query(self, parameter))
         names = {item.name for item in items}
         in_body = has_body and "user_id" in (self.body_type or Body).model_fields
-        if "if_version" in self.parameters:
+        if self.version_name:
             items.append(_keyword("if_match", IfMatch, None))
         if self.may_be_unchanged:
             items.append(_keyword("if_none_match", IfNoneMatch, None))
@@ -234,8 +234,8 @@ class Operation:
     ) -> Response:
         """Return the response for a result, compressed if the client reads that.
 
-        No answer that holds memory leaves for a key that may not read: it gets the ids alone. A
-        memory whose ETag is one of `etags` is not sent again.
+        No answer that holds memory leaves for a key that may not read: it gets the ids alone. What
+        has one of `etags` as its ETag is not sent again.
         """
         if self.answer is None:
             return Response(status_code=self.status)
@@ -247,8 +247,8 @@ class Operation:
             content = {**content, "chunk_ids": sorted(ids_in(content))}
         if not caller.may("read"):
             content = self.answer.close(content)
-        elif issubclass(self.answer, Memory):
-            headers["ETag"] = etag = f'"{content["version"]}"'
+        elif issubclass(self.answer, Tagged):
+            headers["ETag"] = etag = f'"{self.answer.tag(content)}"'
             if self.may_be_unchanged and (etags == "*" or etag in etags):
                 return Response(status_code=304, headers=headers)
         body = to_json(content)
@@ -279,7 +279,7 @@ class Operation:
             if "key" in self.parameters:
                 arguments["key"] = idempotency_key
             if if_match is not None and if_match != "*":
-                arguments["if_version"] = if_match.strip('"')
+                arguments[self.version_name] = _read_version(self.version_name, if_match)
             if "by" in self.parameters:
                 arguments["by"] = caller.name
             compressed = "gzip" in request.headers.get("accept-encoding", "")
@@ -309,8 +309,13 @@ class Operation:
 
     @property
     def may_be_unchanged(self) -> bool:
-        """Return whether it reads one memory, which the caller may have already."""
-        return self.method == "GET" and self.answer is Memory
+        """Return whether it reads what the caller may have already."""
+        return self.method == "GET" and self.answer is not None and issubclass(self.answer, Tagged)
+
+    @property
+    def version_name(self) -> str:
+        """The parameter with the version that a change expects; empty if it has none."""
+        return next((name for name in VERSIONS if name in self.parameters), "")
 
     @property
     def writes_memory(self) -> bool:
@@ -334,7 +339,8 @@ class Operation:
                 __cls_kwargs__={"json_schema_extra": {"required": ["chunk_ids"]}},
             )
         # A caller's time limit ends anything that still runs.
-        problems = [*self.problems, 504] if "timeout" in self.parameters else self.problems
+        problems = [*self.problems, *([504] if "timeout" in self.parameters else [])]
+        problems += [412] if self.version_name else []
         router.add_api_route(
             self.path,
             self.endpoint(),
@@ -373,15 +379,26 @@ IfMatch = Annotated[
     str | None,
     Header(
         pattern=r'^(\*|"[^"]*")$',
-        description="ETag of the memory as it was read: if it has changed since, it stays so.",
+        description="ETag of what is to be changed: if that is another by now, nothing is done.",
     ),
 ]
 IfNoneMatch = Annotated[
-    str | None, Header(description="ETags of the memory as the caller has it already.")
+    str | None, Header(description="ETags of the answer as the caller has it already.")
 ]
-UNCHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "The memory is as If-None-Match says"}
-}
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is as If-None-Match says"}}
+
+
+VERSIONS = ("if_version", "expected_version")
+"""Parameters with the version that a memory, or the settings, must still have."""
+
+
+def _read_version(name: str, if_match: str) -> str | int:
+    version = if_match.strip('"').partition("-")[0]
+    if name == "if_version":
+        return version
+    if not version.isdecimal():
+        raise ProblemError(412, f"{if_match} is no ETag of the settings; read them again")
+    return int(version)
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:

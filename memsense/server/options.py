@@ -33,7 +33,7 @@ class ServerOptions:
         queue: Requests of one key that may wait for a slot; of all keys, four times as many.
         patience: Seconds that a request may wait for a slot.
         largest_body: Largest size of a request's body, in bytes.
-        largest_import: Largest size of an export that is imported, in bytes.
+        largest_import: Largest size of an export or a log that is sent, in bytes.
         origins: Web sites whose pages may call the API, such as "https://app.example"; "*" for all.
     """
 

@@ -29,7 +29,7 @@ TITLES: Mapping[int, str] = {
     405: "The path does not have this method",
     408: "The request came too slowly",
     409: "The Idempotency-Key was used for another request",
-    412: "The memory has changed",
+    412: "It has changed since it was read",
     413: "The request is too large",
     415: "The content type is not supported",
     416: "The range is not in the file",

@@ -137,16 +137,21 @@ class ServerState:
         self.metrics = Metrics(self.pool_sizes, lambda: tenants.foreign_sessions)
         self.transfers = Transfers()
 
-    async def open(self, key: str) -> tuple[AccessKey, MemSense] | None:
-        """Return the access key of a text with its tenant's memory; None if it opens nothing."""
+    async def open(self, key: str, namespace: str | None) -> tuple[AccessKey, MemSense] | None:
+        """Return the access key of a text with its memory; None if it opens nothing.
+
+        The memory is that of the key's own namespace, else that of `namespace`, else the server's.
+        """
         if (access_key := self.tenants.find_known(key)) is not None:
-            memory = self.tenants.find_open(access_key.tenant)
+            memory = self.tenants.find_open(access_key.tenant, access_key.namespace or namespace)
             if memory is not None:
                 return access_key, memory
 
         def find() -> tuple[AccessKey, MemSense] | None:
-            access_key = self.tenants.verify(key)
-            return access_key and (access_key, self.tenants.memory(access_key.tenant))
+            if (access_key := self.tenants.verify(key)) is None:
+                return None
+            place = access_key.tenant, access_key.namespace or namespace
+            return access_key, self.tenants.memory(*place)
 
         opened = await self.threads.run(find)
         if opened is None:

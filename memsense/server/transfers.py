@@ -1,4 +1,4 @@
-"""Exports and imports: streamed to a client, or made in the background as resources.
+"""Exports, imports and uploaded logs: streamed, or made in the background as resources.
 
 A resource has an address, which its key can ask for its state, and fetch an export from in parts.
 It belongs to this process, and goes an hour after its end.
@@ -8,19 +8,21 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid4
 from weakref import finalize
 
 import anyio
 from anyio import from_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from fastapi import Response
+from fastapi import Request, Response
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.types import Receive, Scope, Send
 
 from memsense.errors import MemSenseError
@@ -37,9 +39,9 @@ SEND_SECONDS = 60.0
 KEPT_SECONDS = 3600.0
 MOST_KEPT = 100
 MOST_RUNNING, MOST_OF_TENANT = 4, 2
-"""Exports and imports that one process runs at once, for all tenants and for each one."""
+"""Exports, imports or ingests that one process runs at once, for all tenants and for each one."""
 
-Kind = Literal["export", "import"]
+Kind = Literal["export", "import", "ingest"]
 Status = Literal["running", "done", "failed"]
 
 
@@ -138,20 +140,70 @@ async def _cancel_when_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
+# Uploads -----------------------------------------------------------------------------------------
+
+
+async def open_upload(request: Request, largest: int) -> tuple[str, AsyncIterator[bytes]]:
+    """Return the name and the bytes of an uploaded file: the body, or the one file of a form.
+
+    The name of a body is empty. Reading raises BodyTooLargeError after `largest` bytes.
+
+    Raises:
+        ProblemError: If the form can't be read, or holds no file.
+    """
+    body = _limit(request.stream(), largest)
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return "", body
+    # Not by a parameter of the route: FastAPI would store the file before it checks the key.
+    try:
+        form = await MultiPartParser(request.headers, body, max_files=1).parse()
+    except MultiPartException as error:
+        raise ProblemError(400, f"the form can't be read: {error.message}") from error
+    file = next((item for item in form.values() if isinstance(item, UploadFile)), None)
+    if file is None:
+        raise ProblemError(422, "file is missing: send the form's file as `curl -F file=@chat.txt`")
+    return file.filename or "", _pieces_of(file)
+
+
+async def _limit(body: AsyncIterator[bytes], largest: int) -> AsyncGenerator[bytes]:
+    size = 0
+    async for piece in body:
+        size += len(piece)
+        if size > largest:
+            raise BodyTooLargeError(largest)
+        yield piece
+
+
+async def _pieces_of(file: UploadFile) -> AsyncIterator[bytes]:
+    """Yield the bytes of a form's file, whose temporary file goes with the last of them."""
+    try:
+        while piece := await file.read(PIECE_BYTES):
+            yield piece
+    finally:
+        await file.close()
+
+
 # Resources ---------------------------------------------------------------------------------------
+
+
+class Owner(NamedTuple):
+    """The memory that a key opens: of a tenant's namespace, all or one user's."""
+
+    tenant: str
+    namespace: str
+    user_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
     """State of an export or import.
 
-    `tenant` and `user_id` are those of the key that created it: others do not see it.
+    Keys of another `owner` than that of the key that created it do not see it.
     """
 
     transfer_id: UUID
     kind: Kind
-    tenant: str
-    user_id: str | None
+    owner: Owner
     status: Status
     created_at: datetime
     ended_at: datetime | None = None
@@ -188,7 +240,7 @@ class Transfers:
         self._lock = threading.Lock()
         self._items: dict[UUID, Transfer] = {}
         self._ends: dict[UUID, float] = {}
-        self._keys: dict[tuple[Kind, str, str | None, str], UUID] = {}
+        self._keys: dict[tuple[Kind, Owner, str], UUID] = {}
         self._directory: Path | None = None
 
     def path(self, transfer_id: UUID) -> Path:
@@ -200,57 +252,54 @@ class Transfers:
                 finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
             return self._directory / f"{transfer_id}.jsonl"
 
-    def find(self, kind: Kind, transfer_id: UUID, tenant: str, user_id: str | None) -> Transfer:
+    def find(self, kind: Kind, transfer_id: UUID, owner: Owner) -> Transfer:
         """Return one of these keys' own; raise ProblemError for any other id."""
         self._drop_old()
         item = self._items.get(transfer_id)
-        if item is None or (item.kind, item.tenant, item.user_id) != (kind, tenant, user_id):
+        if item is None or (item.kind, item.owner) != (kind, owner):
             raise ProblemError(404, f"no {kind} {transfer_id}; it may have been dropped")
         return item
 
-    def list(self, kind: Kind, tenant: str, user_id: str | None) -> list[Transfer]:
+    def list(self, kind: Kind, owner: Owner) -> list[Transfer]:
         """Return these keys' own, the latest first."""
         self._drop_old()
-        expected = (kind, tenant, user_id)
-        items = [it for it in self._items.values() if (it.kind, it.tenant, it.user_id) == expected]
-        return items[::-1]
+        items = self._items.values()
+        return [it for it in items if (it.kind, it.owner) == (kind, owner)][::-1]
 
-    def find_repeated(
-        self, kind: Kind, tenant: str, user_id: str | None, key: str | None
-    ) -> Transfer | None:
+    def find_repeated(self, kind: Kind, owner: Owner, key: str | None) -> Transfer | None:
         """Return what an earlier request under this Idempotency-Key has created, if anything."""
         if key is None:
             return None
-        return self._items.get(self._keys.get((kind, tenant, user_id, key), UUID(int=0)))
+        return self._items.get(self._keys.get((kind, owner, key), UUID(int=0)))
 
     def delete(self, item: Transfer) -> None:
         """Forget one; its work ends."""
         with self._lock:
             self._forget(item.transfer_id)
 
-    def begin(self, kind: Kind, tenant: str, user_id: str | None, key: str | None) -> Transfer:
+    def begin(self, kind: Kind, owner: Owner, key: str | None) -> Transfer:
         """Return a new one; raise ProblemError if too many are running."""
         self._drop_old()
         with self._lock:
-            running = [item for item in self._items.values() if item.status == "running"]
-            own = [item for item in running if item.tenant == tenant]
+            same = [item for item in self._items.values() if item.kind == kind]
+            running = [item for item in same if item.status == "running"]
+            own = [item for item in running if item.owner.tenant == owner.tenant]
             if len(running) >= MOST_RUNNING or len(own) >= MOST_OF_TENANT:
                 raise ProblemError(
                     429,
-                    "other exports or imports are running: wait for their end, or delete one",
+                    f"other {kind}s are running: wait until one has ended, or delete one",
                     {"Retry-After": "5"},
                 )
             item = Transfer(
                 transfer_id=uuid4(),
                 kind=kind,
-                tenant=tenant,
-                user_id=user_id,
+                owner=owner,
                 status="running",
                 created_at=datetime.now(UTC),
             )
             self._items[item.transfer_id] = item
             if key is not None:
-                self._keys[kind, tenant, user_id, key] = item.transfer_id
+                self._keys[kind, owner, key] = item.transfer_id
             if len(self._items) > MOST_KEPT:
                 self._forget(next(iter(self._ends), next(iter(self._items))))
         return item
@@ -285,16 +334,13 @@ class Transfers:
 
         self._start(item, work)
 
-    async def store(self, item: Transfer, body: AsyncIterator[bytes], largest: int) -> None:
-        """Store an upload; raise BodyTooLargeError if it is larger than `largest` bytes."""
+    async def store(self, item: Transfer, body: AsyncIterator[bytes]) -> None:
+        """Store an upload."""
         size = 0
         try:
             async with await anyio.open_file(self.path(item.transfer_id), "wb") as file:
                 async for piece in body:
-                    size += len(piece)
-                    if size > largest:
-                        raise BodyTooLargeError(largest)  # noqa: TRY301 (the file goes in both cases)
-                    await file.write(piece)
+                    size += await file.write(piece)
         except BaseException:  # a client that leaves, too
             self.delete(item)
             raise

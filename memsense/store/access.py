@@ -39,8 +39,9 @@ MOST_KNOWN = 10_000
 class AccessKey:
     """A stored key: its owner and what it allows, without its secret.
 
-    `user_id` limits the key to one user's memory; None allows all users of the tenant. `read_at` is
-    the server's time when the row was read: keys expire by it, not by a process's clock.
+    `user_id` limits the key to one user's memory, `namespace` to one namespace; None allows all of
+    the tenant. `read_at` is the server's time when the row was read: keys expire by it, not by a
+    process's clock.
     """
 
     tenant: str
@@ -49,6 +50,7 @@ class AccessKey:
     name: str
     scopes: Sequence[KeyScope]
     user_id: str | None
+    namespace: str | None
     created_by: str
     created_at: datetime
     expires_at: datetime | None
@@ -110,6 +112,7 @@ def insert_key(
     name: str,
     scopes: Sequence[KeyScope],
     user_id: str | None,
+    namespace: str | None,
     by: str,
     expires_at: datetime | None,
 ) -> NewKey:
@@ -123,6 +126,7 @@ def insert_key(
         "name": name,
         "scopes": list(scopes),
         "user_id": user_id,
+        "namespace": namespace,
         "created_by": by,
         "expires_at": expires_at,
     }

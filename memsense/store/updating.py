@@ -136,6 +136,16 @@ def _set_apart(text: str, texts: Sequence[str], place: int) -> str:
     return ("\n" if is_joined else "") + text + ("\n" if joins_next else "")
 
 
+def check_version(chunks: Sequence[Chunk], if_version: str | None) -> None:
+    """Raise VersionConflictError unless the chunk, if there is one, has the version."""
+    versions = [chunk.version for chunk in chunks]
+    if if_version is not None and if_version not in versions:
+        raise VersionConflictError(
+            f"the memory has version {''.join(versions) or 'none'} by now, not {if_version}; read"
+            " it again, then decide"
+        )
+
+
 def draft_update(
     connection: Connection, namespace: Namespace, place: ChunkPlace, planned: Planned
 ) -> list[ChunkDraft]:
@@ -143,12 +153,7 @@ def draft_update(
     update, chunk = planned.update, planned.chunk
     # The text was read and tagged outside of this transaction.
     stored = fetch_exchange(connection, namespace, place.chunk_id)
-    versions = [part.version for part in stored if part.chunk_id == chunk.chunk_id]
-    if update.if_version is not None and update.if_version not in versions:
-        raise VersionConflictError(
-            f"chunk {chunk.chunk_id} has version {''.join(versions) or 'none'} by now, not"
-            f" {update.if_version}; read it again, then update"
-        )
+    check_version([part for part in stored if part.chunk_id == chunk.chunk_id], update.if_version)
     if [_own(part) for part in stored] != [_own(part) for part in planned.parts]:
         raise ConflictError(
             f"chunk {chunk.chunk_id} has changed since it was read; read it again, then update"

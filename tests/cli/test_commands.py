@@ -367,6 +367,12 @@ def test_wrong_usage_ends_in_2_without_a_traceback(url: str) -> None:
     assert "Error: Invalid value for PATHS: no/such/file.json" in done.stderr
 
 
+@pytest.mark.parametrize("value", ["x", "0"])
+def test_a_wrong_value_is_named(url: str, value: str) -> None:
+    done = run(url, "changes", "reject", value, "2")
+    assert (done.returncode, f", not '{value}'" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_database_without_the_schema_says_init_and_init_prepares_it(
     empty_database_url: str,
 ) -> None:

@@ -336,6 +336,30 @@ def test_no_key_of_one_user_opens_the_whole_tenant_after_a_downgrade(
     assert execute(empty_database_url, "SELECT name FROM memsense.access_keys") == [("whole",)]
 
 
+def test_keys_of_before_open_every_namespace_and_those_of_one_go_with_a_downgrade(
+    empty_database_url: str,
+) -> None:
+    upgrade(empty_database_url, REVISIONS[REVISIONS.index("0050") - 1])
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.tenants (name) VALUES ('acme');"
+        " INSERT INTO memsense.access_keys (tenant_id, key_id, key_hash, name, scopes, created_by)"
+        " VALUES (1, 'a', '', 'of before', '{read}', 'me')",
+    )
+    upgrade(empty_database_url, "0050")
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.access_keys"
+        " (tenant_id, key_id, key_hash, name, scopes, namespace, created_by)"
+        " VALUES (1, 'b', '', 'of one', '{read}', 'second', 'me')",
+    )
+    keys = "SELECT name, namespace FROM memsense.access_keys ORDER BY name"
+    assert execute(empty_database_url, keys) == [("of before", None), ("of one", "second")]
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0050") - 1])
+    names = "SELECT name FROM memsense.access_keys"
+    assert execute(empty_database_url, names) == [("of before",)]
+
+
 def test_namespaces_of_before_go_on_storing_what_calls_bring_as_it_is(
     empty_database_url: str,
 ) -> None:

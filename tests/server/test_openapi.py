@@ -38,11 +38,13 @@ def test_every_operation_does_what_the_text_says(
         operation = found.ok()
         raw = schema.raw_schema["paths"][operation.path][operation.method]
         body = raw.get("requestBody", {}).get("content", {})
-        parameters = [item for item in raw.get("parameters", ()) if item["in"] != "header"]
+        parameters = [
+            item for item in raw.get("parameters", ()) if item.get("in", "header") != "header"
+        ]
         if mode is modes.NEGATIVE and not (parameters or "application/json" in body):
             continue  # nothing to be wrong about
-        if mode is modes.NEGATIVE and "application/x-ndjson" in body:
-            continue  # what is no text becomes one on its way, and its lines are read by a job
+        if mode is modes.NEGATIVE and body.keys() - {"application/json"}:
+            continue  # bytes can't be wrong: what they hold is read later
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(

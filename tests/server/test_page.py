@@ -612,6 +612,13 @@ def test_an_edit_is_undone_by_its_button(served: Served) -> None:
         stored.user_text, stored.assistant_text, stored.tags,
     )  # fmt: skip
     assert browser.post(f"{path}/undo", data={"token": token, "version": "9"}).status_code == 404
+    # The button that was drawn before undoes nothing that it did not show.
+    drawn = re.search(r'name="if_version" value="(\w+)"', edited.text)
+    assert drawn is not None
+    data = {"token": token, "version": "2", "if_version": drawn[1]}
+    late = browser.post(f"{path}/undo", data=data)
+    assert "read it again" in late.text
+    assert memory.get(chunk_id).user_text == stored.user_text
     viewer = sign_in(served, "read")
     data = {"token": token_of(viewer, "/ui/"), "version": "2"}
     assert viewer.post(f"{path}/undo", data=data).status_code == 403

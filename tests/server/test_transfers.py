@@ -10,8 +10,9 @@ from fastapi.testclient import TestClient
 from serving import SAID, Serve, Served, add
 from waiting import wait_in_task, wait_until
 
-from memsense.server.transfers import MOST_OF_TENANT, ExportResponse, Transfers
+from memsense.server.transfers import MOST_OF_TENANT, ExportResponse, Owner, Transfers
 
+OWNER = Owner("acme", "default", None)
 LINES = {"Content-Type": "application/x-ndjson"}
 
 
@@ -70,14 +71,14 @@ def test_an_export_that_finds_the_disk_full_has_failed_and_frees_its_place() -> 
         raise OSError(ENOSPC, "No space left on device")
 
     for _ in range(MOST_OF_TENANT + 1):
-        item = transfers.begin("export", "acme", None, None)
+        item = transfers.begin("export", OWNER, None)
         transfers.run_export(item, fill_disk)
         name = item.transfer_id
         wait_until(
-            lambda name=name: transfers.find("export", name, "acme", None).ended_at,
+            lambda name=name: transfers.find("export", name, OWNER).ended_at,
             "the end of the export",
         )
-        state = transfers.find("export", name, "acme", None)
+        state = transfers.find("export", name, OWNER)
         assert (state.status, state.error) == (
             "failed",
             f"[Errno {ENOSPC}] No space left on device",
@@ -205,3 +206,79 @@ def test_a_get_writes_nothing(served: Served) -> None:
             tried += 1
     assert tried > 30
     assert everything() == before
+
+
+CHAT = """\
+[03.04.24, 10:12:00] Ada: I have moved to Lisbon.
+[03.04.24, 10:13:00] Ben: How do you like it?
+[03.04.24, 10:14:00] Ada: The hills are steep.
+[03.04.24, 10:15:00] Ben: And the tram is slow.
+"""
+ASKED = {"user_id": "ada", "user_speaker": "Ada", "name": "exports/chat.txt"}
+
+
+def texts_of(client: TestClient, **whose: str) -> list[str]:
+    memories = client.get("/v1/memories", params=whose or {"all_users": True}).json()["memories"]
+    return [memory["user_text"] for memory in memories]
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_a_log_is_uploaded_as_a_body_or_a_form_and_stored_once(served: Served, form: bool) -> None:
+    client = served.client("acme")
+    file: dict[str, Any] = {"files": {"file": ("chat.txt", CHAT)}} if form else {"content": CHAT}
+    asked = ASKED if not form else {key: ASKED[key] for key in ("user_id", "user_speaker")}
+    seen = client.post("/v1/ingest", params={**asked, "dry_run": True}, **file).json()
+    assert (seen["dry_run"], seen["stored"] > 0, texts_of(client)) == (True, True, [])
+    first = client.post("/v1/ingest", params={**asked, "tags": ["moved"]}, **file).json()
+    assert first["stored"] == first["exchanges"] == seen["stored"]
+    assert first["users"] == ["ada"]
+    again = client.post("/v1/ingest", params=asked, **file).json()
+    assert (again["stored"], again["repeated"]) == (0, first["stored"])
+    [memory, *_] = client.get("/v1/memories", params={"user_id": "ada"}).json()["memories"]
+    assert memory["tags"] == ["moved"]
+    folder = "upload" if form else "exports"
+    assert memory["session_id"].startswith(f"{folder}/chat")
+    # Nothing of where the server had put the file is answered or stored.
+    assert "memsense-transfers" not in f"{seen}{first}{again}{memory}"
+    assert list(first["detected"]) == [f"{folder}/chat.txt"]
+
+
+def test_an_upload_says_what_it_needs(serve: Serve) -> None:
+    served = serve(largest_import=1_000)
+    client = served.client("acme", "write")
+    wanted: list[tuple[dict[str, Any], bytes, int, str]] = [
+        ({"name": None}, b"x", 422, "name must be the name of the file, such as ?name=chat.txt"),
+        ({"name": "../chat.txt"}, b"x", 422, "name must be"),
+        ({"name": "/etc/passwd"}, b"x", 422, "name must be"),
+        ({"name": "x" * 256}, b"x", 422, "name must be"),
+        ({}, b"x" * 1_001, 413, "larger than 1,000 bytes"),
+        ({"format": "/etc/theirs.toml"}, b"x", 422, "format: string should match pattern"),
+        ({"format": "chatgbt"}, b"x", 422, "unknown format 'chatgbt'"),
+        ({"timezone": "Lisbon"}, b"x", 422, "such as 'Europe/Lisbon'"),
+        ({"formt": "chatgpt"}, b"x", 422, "did you mean 'format'"),
+        ({}, b"\x00\x01", 422, "exports/chat.txt"),
+    ]
+    for changes, content, status, detail in wanted:
+        asked = {key: value for key, value in {**ASKED, **changes}.items() if value is not None}
+        answer = client.post("/v1/ingest", params=asked, content=content)
+        assert (answer.status_code, detail in answer.json()["detail"]) == (status, True), (
+            answer.text
+        )
+        assert "memsense-transfers" not in answer.text
+    empty = client.post("/v1/ingest", params=ASKED, files={"other": (None, "text")})
+    assert (empty.status_code, "curl -F file=@" in empty.json()["detail"]) == (422, True)
+    reader = served.client("acme", "read")
+    assert reader.post("/v1/ingest", params=ASKED, content=CHAT).status_code == 403
+    assert list(served.app.state.server.transfers.path("x").parent.iterdir()) == []
+
+
+def test_a_log_that_a_key_of_one_user_uploads_is_that_user_s(served: Served) -> None:
+    whole = served.client()
+    keys = served.tenants.memory("acme").access_keys
+    own = served.client(key=keys.create(["write"], user_id="ben").text)
+    named = '{"user_id": "ada", "messages": [{"role": "user", "content": "I like tea."}]}'
+    assert own.post("/v1/ingest", params=ASKED, content=named).status_code == 403
+    report = own.post("/v1/ingest", params={"name": "log.jsonl"}, content=named)
+    assert report.json()["users"] == ["ben"], report.text
+    assert texts_of(whole, user_id="ben") == ["I like tea."]
+    assert texts_of(whole, user_id="ada") == []

@@ -101,6 +101,8 @@ ROUTES: dict[str, Decision] = {
     "DELETE /v1/exports/{transfer_id}": "own",
     "POST /v1/imports": "whole",
     "GET /v1/imports": "whole",
+    "POST /v1/ingest": "own",
+    "GET /v1/namespaces": "whole",
     "GET /v1/imports/{transfer_id}": "whole",
     "DELETE /v1/imports/{transfer_id}": "whole",
     "GET /v1/settings": "whole",
@@ -191,7 +193,8 @@ NAMES_NOTHING = {
     "ttl", "embed", "since", "until", "kind", "kinds", "granularity", "status", "limit", "content",
     "occurred_at", "reason", "top_k", "min_score", "asked_at", "profile", "overrides", "as_of",
     "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
-    "prompt_kind", "contains", "if_version", "if-match", "if-none-match",
+    "prompt_kind", "contains", "user_speaker", "new_session", "dry_run",
+    "if_version", "if-match", "if-none-match",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
     "prompt", "silence", "rules", "card", "format", "key", "tokens", "layout", "done", "count",
@@ -199,7 +202,8 @@ NAMES_NOTHING = {
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
     "state", "decision", "again", "version",
-    "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
+    "lexemes", "settings", "namespace", "Memsense-Namespace", "ns",
+     "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout", "exchange_gap", "set_name", "right", "before", "after",
 }  # fmt: skip
@@ -476,6 +480,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
     needed = {
         "POST /v1/memories": {"session_id", "messages"},
         "POST /v1/memories/many": {"sessions"},
+        "POST /v1/ingest": {"name"},
         "POST /v1/search/many": {"queries"},
         "POST /v1/matching-words": {"words", "lexemes"},
         "POST /v1/traces": {"query"},
@@ -522,6 +527,8 @@ def send(acting: Acting, method: str, route: Route, given: dict[str, Any]) -> An
     path = re.sub(r"{(\w+)(:path)?}", lambda it: str(places["path"][it[1]]), route.path)
     client = acting.page if route.path.startswith("/ui") else acting.api
     body: dict[str, Any] = {"json": places["json"]} if places["json"] else {}
+    if route.path == "/v1/ingest":
+        body = {"content": '{"messages": [{"role": "user", "content": "Black tea."}]}'}
     if method == "POST" and route.path.startswith("/ui"):
         body = {"data": places["form"]}
     return client.request(method, path, params=places["query"], headers=places["header"], **body)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from serving import Served, add
+from serving import Serve, Served, add
 
 from memsense.errors import VersionConflictError
 
@@ -89,3 +89,63 @@ def test_in_python_an_update_names_the_version_that_it_changes(served: Served) -
     ada.promote(chunk.chunk_id)
     assert ada.get(chunk.chunk_id).version != changed.version
     assert list(ada.get(chunk.chunk_id).tags) == ["home"]
+
+
+def test_a_memory_is_erased_only_as_it_was_read(client: TestClient) -> None:
+    path = f"/v1/memories/{add(client)}"
+    etag = client.get(path).headers["ETag"]
+    changed = client.patch(path, json={"tags": ["tea"]}).headers["ETag"]
+    refused = client.delete(path, headers={"If-Match": etag})
+    assert (refused.status_code, changed.strip('"') in refused.json()["detail"]) == (412, True)
+    assert client.get(path).status_code == 200
+    headers = {"If-Match": changed, "Idempotency-Key": "k"}
+    first, again = (client.delete(path, headers=headers) for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert first.json() == again.json()
+    assert client.get(path).status_code == 404
+
+
+def test_settings_are_changed_only_as_they_were_read(client: TestClient) -> None:
+    add(client)
+    read = client.get("/v1/settings")
+    etag = read.headers["ETag"]
+    assert client.get("/v1/settings", headers={"If-None-Match": etag}).status_code == 304
+
+    def change(lexical: float) -> Any:
+        headers = {"If-Match": etag}
+        return client.patch("/v1/settings", json={"lexical": lexical}, headers=headers)
+
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(change, [1.5, 2.5]))
+    assert sorted(answer.status_code for answer in answers) == [200, 412]
+    [done] = [answer for answer in answers if answer.status_code == 200]
+    assert client.get("/v1/settings").headers["ETag"] == done.headers["ETag"] != etag
+    other = client.post("/v1/settings/reset", headers={"If-Match": '"other"'})
+    assert (other.status_code, "read them again" in other.json()["detail"]) == (412, True)
+    reset = client.post("/v1/settings/reset", headers={"If-Match": done.headers["ETag"]})
+    assert reset.status_code == 200
+
+
+def test_a_profile_has_an_etag_that_its_constants_change(client: TestClient) -> None:
+    def create(lexical: float) -> str:
+        client.post("/v1/profiles", json={"name": "mine", "lexical": lexical})
+        return client.get("/v1/profiles/mine").headers["ETag"]
+
+    etag = create(1.5)
+    known = {"If-None-Match": etag}
+    assert client.get("/v1/profiles/mine", headers=known).status_code == 304
+    assert client.delete("/v1/profiles/mine").status_code == 204
+    assert create(2.5) != etag
+    assert client.get("/v1/profiles/mine", headers=known).status_code == 200
+
+
+def test_each_answer_says_how_many_requests_are_left(serve: Serve) -> None:
+    client = serve(rate=0.01, burst=2).client()
+    answers = [client.get("/v1/settings") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert {answer.headers["RateLimit-Policy"] for answer in answers} == {'"key";q=2;w=200'}
+    assert [answer.headers["RateLimit"].partition(";t=")[0] for answer in answers] == [
+        *('"key";r=1', '"key";r=0', '"key";r=0'),
+    ]
+    assert 100 <= int(answers[1].headers["RateLimit"].rpartition("=")[2]) <= 200
+    assert int(answers[2].headers["Retry-After"]) <= 100

@@ -7,6 +7,7 @@
 - `console` with `$` before its commands is run, and its other lines are what the commands print.
   Without `$`, commands are not run: their names and options must be those that memsense has.
 - `json` and `toml` are parsed.
+- `ts` is run, and compared with its `text`, by `npm test` of clients/typescript.
 - `<!--- skip: next "reason" -->` before a block says why it can't be run.
 """
 
@@ -37,7 +38,7 @@ from sybil.parsers.markdown import CodeBlockParser, SkipParser
 from memsense.cli import app
 
 ROOT = Path(__file__).parents[2]
-LANGUAGES = ("python", "sql", "text", "console", "json", "toml")
+LANGUAGES = ("python", "sql", "text", "console", "json", "toml", "ts")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 CLOSE_ENOUGH = 0.02
 

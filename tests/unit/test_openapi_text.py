@@ -62,7 +62,8 @@ def places_in(document: Document) -> Mapping[str, set[str]]:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             places = found[f"{method.upper()} {path} {operation['operationId']}"] = set[str]()
-            for item in operation.get("parameters", ()):
+            for parameter in operation.get("parameters", ()):
+                item = follow(document, parameter)
                 place = f"{item['in']}.{item['name']}"
                 places.update([place, *places_of(document, item["schema"], place)])
             for content in operation.get("requestBody", {}).get("content", {}).values():

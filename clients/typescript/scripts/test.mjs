@@ -1,7 +1,7 @@
 // Start servers, and run the tests against them: under this node and those that MEMSENSE_NODES names,
 // with both versions of the AI SDK, and in Chromium, if it is installed.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
@@ -29,6 +29,7 @@ try {
       else run(`node ${version}, ${name}`, node, [file], env);
     }
   }
+  runTutorial(JSON.parse(line));
   await runChromium(JSON.parse(line));
 } finally {
   server.stdin.end();
@@ -40,6 +41,18 @@ function run(title, node, files, env) {
   console.log(`# ${title}`);
   const { status } = spawnSync(node, ["--test", "--test-reporter=spec", ...files], { env, stdio: "inherit" });
   if (status !== 0) failures++;
+}
+
+/** Run the blocks of the tutorial, and compare what they print with what it shows. */
+function runTutorial({ url, key }) {
+  const page = readFileSync("../../docs/tutorials/typescript.md", "utf8");
+  const blocks = (language) => [...page.matchAll(new RegExp("```" + language + "\n([^]*?)```", "g"))].map((it) => it[1]);
+  writeFileSync("build/tutorial.mjs", blocks("ts").join(""));
+  const env = { ...process.env, MEMSENSE_URL: url, MEMSENSE_KEY: key };
+  const { stdout, stderr } = spawnSync(process.execPath, ["build/tutorial.mjs"], { env, encoding: "utf8" });
+  const isTrue = stdout === blocks("text").join("");
+  console.log(`# tutorial: ${isTrue ? "right" : `printed ${stdout}${stderr}`}`);
+  if (!isTrue) failures++;
 }
 
 /** Put the build beside one version of the AI SDK; return its name, and its test with the node it needs. */

@@ -7,7 +7,9 @@ export * from "./errors.js";
 export type { components, paths } from "./schema.js";
 
 type Schemas = components["schemas"];
-type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Q } } }
+type Query<Path extends keyof paths, Method extends "get" | "post" = "get"> = paths[Path] extends {
+  [M in Method]: { parameters: { query?: infer Q } };
+}
   ? NonNullable<Q>
   : never;
 
@@ -23,6 +25,8 @@ export type SearchOptions = Omit<Schemas["SearchBody"], "query" | "user_id" | "a
 export type ContextOptions = Omit<Schemas["ContextBody"], "prompt" | "user_id" | "all_users">;
 export type UpdateOptions = Schemas["UpdateBody"];
 export type ListOptions = Omit<Query<"/v1/memories">, "user_id" | "all_users" | "cursor">;
+export type IngestOptions = Omit<Query<"/v1/ingest", "post">, "user_id" | "name">;
+export type IngestReport = Schemas["IngestAnswer"];
 export type EraseOptions = Omit<Schemas["EraseBody"], "user_id">;
 /** A line of an export, which an import reads. */
 export type ExportLine = Record<string, unknown>;
@@ -40,6 +44,8 @@ export interface ClientOptions {
   url: string;
   /** Access key, as `memsense key create` prints it. */
   key?: string;
+  /** Part of the tenant's memory to work in; by default that of the key, else of the server. */
+  namespace?: string;
   /** Milliseconds for each attempt of a request; by default 30,000. */
   timeout?: number;
   /** Further attempts after lost connections, 408, 429, 500, 502 and 503; by default 2. */
@@ -64,13 +70,16 @@ export class MemSense {
   readonly #fetch: (request: Request) => Promise<Response>;
   readonly #safe = new WeakSet<Request>();
 
-  constructor({ url, key, timeout = 30_000, retries = 2, fetch }: ClientOptions) {
+  constructor({ url, key, namespace, timeout = 30_000, retries = 2, fetch }: ClientOptions) {
     this.#timeout = timeout;
     this.#retries = retries;
     this.#fetch = fetch ?? ((request) => globalThis.fetch(request));
     this.api = createClient<paths>({
       baseUrl: url,
-      headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
+      headers: {
+        ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+        ...(namespace === undefined ? {} : { "Memsense-Namespace": encodeURIComponent(namespace) }),
+      },
       fetch: (request) => this.#send(request),
     });
     this.api.use({
@@ -179,6 +188,28 @@ export class UserMemory {
     return this.client.unwrap(
       this.client.api.POST("/v1/memories", {
         body: { ...options, messages, user_id: this.userId },
+        ...sent(call),
+      }),
+    );
+  }
+
+  /**
+   * Read a conversation log of any known format, each exchange once; sent again, it adds what is new.
+   * By its name a log without ids of its own is recognised. Long logs may need a longer `timeout`.
+   */
+  async ingest(
+    log: Blob | string,
+    name: string,
+    options: IngestOptions = {},
+    call: Call = {},
+  ): Promise<IngestReport> {
+    const body = new FormData();
+    body.append("file", new Blob([log]), name);
+    return this.client.unwrap(
+      this.client.api.POST("/v1/ingest", {
+        params: { query: { ...options, name, user_id: this.userId } },
+        body: { file: name },
+        bodySerializer: () => body,
         ...sent(call),
       }),
     );

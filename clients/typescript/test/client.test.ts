@@ -54,6 +54,29 @@ test("what is added is found, and given to a model", async () => {
   assert.match(text, /green/);
 });
 
+test("each namespace has a memory of its own", async () => {
+  const user = newUser();
+  const there = new MemSense({ url, key, namespace: "café" });
+  await there.forUser(user).add("I keep two hives.");
+  assert.equal((await there.forUser(user).search("hives")).hits.length, 1);
+  assert.deepEqual((await memory.forUser(user).search("hives")).hits, []);
+  const { namespaces } = await memory.unwrap(memory.api.GET("/v1/namespaces"));
+  assert.ok(namespaces.includes("café"));
+});
+
+test("a log is stored once, however often it is sent", async () => {
+  const ada = memory.forUser(newUser());
+  const log = JSON.stringify({ messages: [{ role: "user", content: "I keep two hives." }] });
+  const preview = await ada.ingest(log, "log.json", { dry_run: true });
+  assert.deepEqual([preview.dry_run, preview.stored, await collect(ada.list())], [true, 1, []]);
+  const first = await ada.ingest(new Blob([log]), "log.json", { tags: ["bees"] });
+  assert.deepEqual([first.stored, first.users], [1, [ada.userId]]);
+  const again = await ada.ingest(log, "log.json");
+  assert.deepEqual([again.stored, again.repeated], [0, 1]);
+  const wrong = ada.ingest(log, "log.json", { format: "chatgbt" });
+  await assert.rejects(wrong, (error) => error instanceof InvalidInputError && /chatgbt/.test(error.message));
+});
+
 test("a memory is read, changed, forgotten and restored", async () => {
   const ada = memory.forUser(newUser());
   const [chunkId] = (await ada.add("I keep two hives.")).chunk_ids;

@@ -34,11 +34,14 @@ async def show_health(visitor: ReadingVisitor) -> Response:
     report, sizes = None, []
     if visitor.caller.may("admin"):
         state, tenant = state_of(visitor.request), visitor.caller.tenant
+        namespace = visitor.caller.namespace
         pool = state.tenants.pool(tenant)
-        settings = state.tenants.settings.model_copy(update={"tenant": tenant})
+        settings = state.tenants.settings.model_copy(
+            update={"tenant": tenant, "namespace": namespace}
+        )
 
         def examine() -> Any:
-            embedder = state.tenants.memory(tenant).embedder
+            embedder = state.tenants.memory(tenant, namespace).embedder
             return examine_tenant(pool, settings, embedder)
 
         report = await state.threads.run(examine)

@@ -66,6 +66,7 @@ async def create_key(visitor: AnyVisitor) -> Response:
             [scope for scope in SCOPES if form.get(f"scope-{scope}")],
             name=form.get("name") or "unnamed",
             user_id=form.get("user") or None,
+            namespace=form.get("namespace") or None,
             expires_at=datetime.now(UTC) + timedelta(days=int(days)) if days.isdecimal() else None,
             by=visitor.caller.name,
         )

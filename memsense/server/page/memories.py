@@ -295,8 +295,11 @@ async def undo_edit(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
         raise ProblemError(404, f"memory {chunk_id} has no such version any more")
     was, reason = rows[0].content, f"undone: version {rows[0].version} again"
     texts = {side: was[f"{side}_text"] for side in ("user", "assistant")}
+    if_version = form.get("if_version") or None
     try:
-        await memory.update(chunk_id, content=texts, tags=was["tags"], reason=reason)
+        await memory.update(
+            chunk_id, content=texts, tags=was["tags"], reason=reason, if_version=if_version
+        )
     except MemSenseError as error:
         return await _memory_page(visitor, await memory.get(chunk_id), str(error))
     return redirect_after_post(f"/ui/memories/{chunk_id}?saved=true")

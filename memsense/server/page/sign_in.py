@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import FileResponse, Response
 
-from memsense.server.callers import address_of, find_caller, state_of
+from memsense.server.callers import find_caller, state_of
 from memsense.server.page.render import STATIC
 from memsense.server.page.visitors import (
     COOKIE,
@@ -73,7 +73,7 @@ async def sign_in(
     """Start a session with the key, or show the form again with what is wrong."""
     key = key.strip()
     try:
-        await find_caller(state_of(request), key, address_of(request))
+        await find_caller(request, key, None)
     except ProblemError as error:
         is_wrong = error.status == 401  # noqa: PLR2004
         problem = "This key is wrong, expired or revoked." if is_wrong else error.detail

@@ -1,7 +1,7 @@
 """Visitors of the page: sessions and their cookies, sign-in, and the checks of forms."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
@@ -12,8 +12,9 @@ from urllib.parse import quote, urlsplit
 from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
+from memsense.inputs import Checker, Name
 from memsense.search.profiles import PROFILES
-from memsense.server.callers import Caller, address_of, find_caller, require_scope, state_of
+from memsense.server.callers import Caller, find_caller, names_of, require_scope, state_of
 from memsense.server.page.render import render
 from memsense.server.problems import TITLES, ProblemError, describe
 from memsense.store.access import KeyScope
@@ -27,13 +28,19 @@ SESSION_SECONDS = 12 * 3600
 LARGEST_SESSION_COUNT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageSession:
-    """A browser's session: its key, or None before sign-in, and the token of its forms."""
+    """A browser's session: its key, or None before sign-in, and the namespace that it chose."""
 
     key: str | None
-    token: str
+    secret: str
     until: float
+    namespace: str | None = None
+
+    @property
+    def token(self) -> str:
+        """Token of the session's forms; one that was drawn in another namespace is out of date."""
+        return sha256(f"{self.secret} {self.namespace}".encode()).hexdigest()
 
     def has_token(self, value: object) -> bool:
         """Return whether a form with this token came from a page of the session."""
@@ -120,6 +127,7 @@ class Visitor:
     session: PageSession
     cookie: str | None
     caller: Caller
+    namespaces: Sequence[str]
 
     def whose(self, user: str) -> dict[str, Any]:
         """Return the arguments that say whose memory a page shows.
@@ -141,7 +149,8 @@ class Visitor:
         shared = {
             "caller": self.caller,
             "tenant": self.caller.tenant,
-            "namespace": state_of(self.request).tenants.settings.namespace,
+            "namespace": self.caller.namespace,
+            "namespaces": self.namespaces,
             "pages": list_pages(self.caller),
             "token": self.session.token,
             "is_signed_in": self.session.key is not None,
@@ -172,8 +181,14 @@ def set_cookie(request: Request, response: Response, cookie: str) -> None:
     )
 
 
+_read_namespace = Checker(Name | None, "ns")
+
+
 async def find_visitor(request: Request) -> Visitor:
-    """Return the visitor; raises SignInNeededError if the server needs a key and has none."""
+    """Return the visitor; raises SignInNeededError if the server needs a key and has none.
+
+    `?ns=NAME` of any page chooses the namespace of the session's pages from now on.
+    """
     state, sessions = state_of(request), sessions_of(request)
     session, cookie = sessions.find(request.cookies.get(COOKIE)), None
     if session is None:
@@ -181,14 +196,22 @@ async def find_visitor(request: Request) -> Visitor:
             raise SignInNeededError
         # Forms need a session's token, with keys or without.
         cookie, session = sessions.start(None)
+    chosen = _read_namespace(request.query_params.get("ns")) or session.namespace
     try:
-        caller = await find_caller(state, session.key, address_of(request))
+        caller = await find_caller(request, session.key, chosen)
     except ProblemError as error:
         # The key was revoked, or has expired, since the visitor signed in.
         if error.status == 401:  # noqa: PLR2004
             raise SignInNeededError from error
         raise
-    visitor = Visitor(request=request, session=session, cookie=cookie, caller=caller)
+    if "ns" in request.query_params:
+        session.namespace = chosen
+    # Asked for whole pages alone: a slider's pictures have no header.
+    is_page = request.method == "GET" and "hx-request" not in request.headers
+    visitor = Visitor(
+        request=request, session=session, cookie=cookie, caller=caller,
+        namespaces=await names_of(request, caller) if is_page else (),
+    )  # fmt: skip
     # For the page of an error, which is shown outside of the route.
     request.state.visitor = visitor
     return visitor

@@ -79,7 +79,7 @@ OPERATIONS = (
     ),
     Operation(
         method="PATCH", path=MEMORY, verb="update", scope="write", answer=answers.Memory,
-        body=UpdateBody, problems=[404, 409, 412],
+        body=UpdateBody, problems=[404, 409],
     ),
     Operation(
         method="DELETE", path=MEMORY, verb="delete", scope="admin",

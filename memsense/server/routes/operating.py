@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from memsense.search.profiles import TUNABLE
 from memsense.search.settings import SETTING_NAMES
 from memsense.server import answers
 from memsense.server.answers import list_of, value_of
-from memsense.server.callers import Caller
+from memsense.server.callers import Caller, Reader, names_of
 from memsense.server.operations import Operation
-from memsense.server.problems import ProblemError
+from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import BodySpec, Changes, ResetBody
 
 JOBS = BodySpec("JobsBody", "Jobs; without ids, all dead ones.", {"job_ids": [17]})
@@ -190,3 +190,12 @@ OPERATIONS = (
 router = APIRouter(prefix="/v1", tags=["operating"])
 for operation in OPERATIONS:
     operation.add_to(router)
+
+
+@router.get("/namespaces", name="namespaces", responses=problem_responses())
+async def list_namespaces(request: Request, caller: Reader) -> answers.Namespaces:
+    """Return the namespaces that the key opens; the header Memsense-Namespace chooses one."""
+    caller.whole()
+    return answers.Namespaces(
+        namespace=caller.namespace, namespaces=await names_of(request, caller)
+    )

@@ -1,23 +1,39 @@
-"""Routes of exports and imports: streamed at once, or as resources with addresses."""
+"""Routes of exports, imports and uploaded logs: at once, or as resources with addresses."""
 
-from typing import Annotated, Any
+from datetime import tzinfo
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 
 from memsense.client.memory import MemSense
 from memsense.client.verbs import Memory
-from memsense.declaration import parameters_of
-from memsense.inputs import require_user
+from memsense.declaration import parameters_of, read_arguments
+from memsense.draft.drafting import Annotations
+from memsense.ingest import DateOrder, ReadOptions
+from memsense.inputs import Check, Id, Name, require_user
 from memsense.server.answers import answer_of, list_of
-from memsense.server.callers import Caller, Reader, Writer, state_of
+from memsense.server.callers import Caller, Reader, Writer, require, state_of
 from memsense.server.operations import IdempotencyKey, UserId
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import body_of
 from memsense.server.state import MOST_EXPORTS
-from memsense.server.transfers import LINES, ExportResponse, Kind, Transfer, Transfers
+from memsense.server.transfers import (
+    LINES,
+    ExportResponse,
+    Owner,
+    Transfer,
+    Transfers,
+    open_upload,
+)
+from memsense.store.access import KeyScope
+from memsense.timezones import find_zone
+from memsense.types import EmbedWhen, IngestMode
 
 router = APIRouter(prefix="/v1", tags=["transfer"])
 
@@ -55,8 +71,8 @@ def _transfers(request: Request) -> Transfers:
     return state_of(request).transfers
 
 
-def _find(request: Request, kind: Kind, transfer_id: UUID, caller: Caller) -> Transfer:
-    return _transfers(request).find(kind, transfer_id, caller.tenant, caller.user_id)
+def _owner(caller: Caller) -> Owner:
+    return Owner(caller.tenant, caller.namespace, caller.user_id)
 
 
 def _respond(item: Transfer, status: int = 200) -> JSONResponse:
@@ -66,6 +82,53 @@ def _respond(item: Transfer, status: int = 200) -> JSONResponse:
 
 
 CREATED = 201
+
+
+def _add_routes(kind: Literal["export", "import"], scope: KeyScope) -> None:
+    """Add the routes that both kinds have: their list, and one's state and deletion."""
+    path = f"/{kind}s/{{transfer_id}}"
+
+    async def find_owner(caller: Annotated[Caller, Depends(require(scope))]) -> Owner:
+        if kind == "import":
+            caller.whole()
+        return _owner(caller)
+
+    async def find(
+        transfer_id: TransferId, request: Request, owner: Annotated[Owner, Depends(find_owner)]
+    ) -> Transfer:
+        return _transfers(request).find(kind, transfer_id, owner)
+
+    @router.get(
+        f"/{kind}s",
+        name=f"{kind}s_list",
+        response_model=TransferList,
+        responses=problem_responses(),
+        description=f"List the {kind}s of this key's tenant or user, the latest first.",
+    )
+    async def list_all(request: Request, owner: Annotated[Owner, Depends(find_owner)]) -> Response:
+        items = _transfers(request).list(kind, owner)
+        states = [TransferState.model_validate(item).model_dump(mode="json") for item in items]
+        return JSONResponse({"transfers": states})
+
+    @router.get(
+        path,
+        name=f"{kind}s_get",
+        response_model=TransferState,
+        responses=problem_responses(404),
+        description=f"Return the state of an {kind}, and what it has done so far.",
+    )
+    async def get(item: Annotated[Transfer, Depends(find)]) -> Response:
+        return _respond(item)
+
+    @router.delete(
+        path,
+        name=f"{kind}s_delete",
+        status_code=204,
+        responses=problem_responses(404),
+        description=f"Delete an {kind}; its work ends. What an import has stored stays.",
+    )
+    async def delete(request: Request, item: Annotated[Transfer, Depends(find)]) -> None:
+        _transfers(request).delete(item)
 
 
 # Exports -----------------------------------------------------------------------------------------
@@ -126,44 +189,17 @@ async def create_export(
 ) -> Response:
     """Begin an export in the background, whose lines can be fetched in parts once it is done."""
     transfers = _transfers(request)
-    owner = caller.tenant, caller.user_id
-    if (earlier := transfers.find_repeated("export", *owner, idempotency_key)) is not None:
+    owner = _owner(caller)
+    if (earlier := transfers.find_repeated("export", owner, idempotency_key)) is not None:
         return _respond(earlier, CREATED)
     arguments = (body or ExportBody()).arguments()
     whose = _check_whose(caller, arguments["user_id"], all_users=arguments["all_users"])
-    item = transfers.begin("export", *owner, idempotency_key)
+    item = transfers.begin("export", owner, idempotency_key)
     memory = caller.blocking
     transfers.run_export(
         item, lambda file: memory.export_to(file, **whose, vectors=arguments["vectors"])
     )
     return _respond(item, CREATED)
-
-
-@router.get(
-    "/exports",
-    name="exports_list",
-    response_model=TransferList,
-    responses=problem_responses(),
-)
-async def list_exports(request: Request, caller: Reader) -> Response:
-    """List the exports of this key's tenant or user, the latest first."""
-    return _respond_list(_transfers(request).list("export", caller.tenant, caller.user_id))
-
-
-def _respond_list(items: list[Transfer]) -> JSONResponse:
-    states = [TransferState.model_validate(item).model_dump(mode="json") for item in items]
-    return JSONResponse({"transfers": states})
-
-
-@router.get(
-    "/exports/{transfer_id}",
-    name="exports_get",
-    response_model=TransferState,
-    responses=problem_responses(404),
-)
-async def get_export(transfer_id: TransferId, request: Request, caller: Reader) -> Response:
-    """Return the state of an export."""
-    return _respond(_find(request, "export", transfer_id, caller))
 
 
 @router.get(
@@ -178,23 +214,12 @@ async def get_export(transfer_id: TransferId, request: Request, caller: Reader) 
 )
 async def get_export_lines(transfer_id: TransferId, request: Request, caller: Reader) -> Response:
     """Return the lines of an export; with the header Range, a part of them."""
-    item = _find(request, "export", transfer_id, caller)
+    item = _transfers(request).find("export", transfer_id, _owner(caller))
     if item.status != "done":
         why = item.error or "it is still being written"
         raise ProblemError(409, f"the export is {item.status}: {why}", {"Retry-After": "1"})
     path = _transfers(request).path(transfer_id)
     return FileResponse(path, media_type=LINES, filename="memory.jsonl")
-
-
-@router.delete(
-    "/exports/{transfer_id}",
-    name="exports_delete",
-    status_code=204,
-    responses=problem_responses(404),
-)
-async def delete_export(transfer_id: TransferId, request: Request, caller: Reader) -> None:
-    """Delete an export; its work ends."""
-    _transfers(request).delete(_find(request, "export", transfer_id, caller))
 
 
 # Imports -----------------------------------------------------------------------------------------
@@ -233,11 +258,12 @@ async def create_import(
             )
         settings = False
     transfers = _transfers(request)
-    owner = caller.tenant, caller.user_id
-    if (earlier := transfers.find_repeated("import", *owner, idempotency_key)) is not None:
+    owner = _owner(caller)
+    if (earlier := transfers.find_repeated("import", owner, idempotency_key)) is not None:
         return _respond(earlier, CREATED)
-    item = transfers.begin("import", *owner, idempotency_key)
-    await transfers.store(item, request.stream(), state_of(request).options.largest_import)
+    item = transfers.begin("import", owner, idempotency_key)
+    _, body = await open_upload(request, state_of(request).options.largest_import)
+    await transfers.store(item, body)
     transfers.run_import(
         item,
         lambda path, note: memory.import_from(path, settings=settings, on_session=note),
@@ -245,37 +271,122 @@ async def create_import(
     return _respond(item, CREATED)
 
 
-@router.get(
-    "/imports",
-    name="imports_list",
-    response_model=TransferList,
+_add_routes("export", "read")
+_add_routes("import", "write")
+
+
+# Logs --------------------------------------------------------------------------------------------
+
+
+class IngestAnswer(BaseModel):
+    """Report of an uploaded log, as `memsense ingest --output json` prints it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    exchanges: int = Field(description="Exchanges read: the sum of the next four.")
+    stored: int = Field(description="New exchanges.")
+    replaced: int = Field(description="Exchanges that replaced one whose log was edited.")
+    repeated: int = Field(description="Exchanges that were stored already.")
+    refused: int = Field(description="Exchanges of sessions that could not be stored.")
+    users: list[str] = Field(description="Users whose memory was written to.")
+    skipped: dict[str, int] = Field(description="Records that were left out, by reason.")
+    warnings: list[str]
+    failed: list[str] = Field(description="Logs and sessions that failed, with their reasons.")
+    nothing_because: str | None = Field(description="Why nothing is stored.")
+    dry_run: bool
+
+
+_ANY_FILE: Any = {"type": "string", "format": "binary"}
+_UPLOAD: Any = {
+    "application/octet-stream": {"schema": _ANY_FILE},
+    "multipart/form-data": {
+        "schema": {"type": "object", "properties": {"file": _ANY_FILE}, "required": ["file"]}
+    },
+}
+_INGEST = parameters_of(Memory.ingest)
+_ADD = parameters_of(Memory.add)
+_READING = read_arguments(ReadOptions.__doc__ or "")
+LONGEST_FILE_NAME = 255
+
+
+@router.post(
+    "/ingest",
+    name="ingest",
+    response_model=IngestAnswer,
     responses=problem_responses(),
+    openapi_extra={"requestBody": {"content": _UPLOAD, "required": True}},
 )
-async def list_imports(request: Request, caller: Writer) -> Response:
-    """List the imports of this key's tenant, the latest first."""
-    caller.whole()
-    return _respond_list(_transfers(request).list("import", caller.tenant, caller.user_id))
+async def ingest(
+    request: Request,
+    caller: Writer,
+    *,
+    name: Annotated[
+        Name | None,
+        Query(
+            description="Name of the file, by which a log without ids of its own is recognised when"
+            " it is sent again; default: that of the form's file.",
+            examples=["exports/chat.txt"],
+        ),
+    ] = None,
+    log_format: Annotated[
+        Name | None,
+        Query(
+            alias="format",
+            pattern=r"^[^/.]+$",  # a path would be read from the server's disk
+            description="Format of the log, as `memsense formats` lists them; default: detected.",
+        ),
+    ] = None,
+    user_id: UserId = None,
+    user_speaker: Annotated[Name | None, Query(description=_READING["user_speaker"])] = None,
+    timezone: Annotated[
+        Annotated[tzinfo, Check(find_zone, {"type": "string"}, is_whole=True)] | None,
+        Query(description=_READING["timezone"]),
+    ] = None,
+    date_order: Annotated[DateOrder | None, Query(description=_READING["date_order"])] = None,
+    mode: Annotated[IngestMode, Query(description=_INGEST["mode"].text)] = "turn",
+    agent_id: Annotated[Id | None, Query(description=_ADD["agent_id"].text)] = None,
+    project: Annotated[Name | None, Query(description=_ADD["project"].text)] = None,
+    tags: Annotated[list[Name] | None, Query(description=_ADD["tags"].text)] = None,
+    embed: Annotated[EmbedWhen | None, Query(description=_INGEST["embed"].text)] = None,
+    new_session: Annotated[bool, Query(description=_INGEST["new_session"].text)] = False,
+    dry_run: Annotated[bool, Query(description=_INGEST["dry_run"].text)] = False,
+) -> Response:
+    """Read an uploaded conversation log of any known format into memory, each exchange once.
 
+    The file is the body, or the one file of a form. Sending a log again stores what is new in it.
+    """
+    annotations = Annotations(agent_id=agent_id, project=project, tags=tags or ())
+    whose = caller.whose(user_id)
+    transfers, largest = _transfers(request), state_of(request).options.largest_import
+    item = transfers.begin("ingest", _owner(caller), None)
+    try:
+        file_name, body = await open_upload(request, largest)
+        parts = (name or file_name).split("/")
+        if any(it in {"", ".", ".."} or len(it.encode()) > LONGEST_FILE_NAME for it in parts):
+            raise ProblemError(
+                422, "name must be the name of the file, such as ?name=chat.txt or exports/chat.txt"
+            )
+        await transfers.store(item, body)
+        uploaded = transfers.path(item.transfer_id)
 
-@router.get(
-    "/imports/{transfer_id}",
-    name="imports_get",
-    response_model=TransferState,
-    responses=problem_responses(404),
-)
-async def get_import(transfer_id: TransferId, request: Request, caller: Writer) -> Response:
-    """Return the state of an import, and what it has stored so far."""
-    caller.whole()
-    return _respond(_find(request, "import", transfer_id, caller))
+        def read() -> Response:
+            with TemporaryDirectory(dir=uploaded.parent) as root:
+                # The folder is a part of the session's name, as that of any file.
+                path = Path(root, *(parts if len(parts) > 1 else ("upload", *parts)))
+                path.parent.mkdir(parents=True)
+                uploaded.rename(path)
+                options = ReadOptions(
+                    format=log_format, user_speaker=user_speaker, timezone=timezone,
+                    date_order=date_order, uploads=root,
+                )  # fmt: skip
+                report = caller.blocking.ingest(
+                    path, options=options, annotations=annotations, mode=mode, embed=embed,
+                    new_session=new_session, dry_run=dry_run, **whose,
+                ).as_dict()  # fmt: skip
+            if not caller.may("read"):
+                report["continued"] = []
+            return JSONResponse(report)
 
-
-@router.delete(
-    "/imports/{transfer_id}",
-    name="imports_delete",
-    status_code=204,
-    responses=problem_responses(404),
-)
-async def delete_import(transfer_id: TransferId, request: Request, caller: Writer) -> None:
-    """Forget an import; it ends after the session in hand, and what it has stored stays."""
-    caller.whole()
-    _transfers(request).delete(_find(request, "import", transfer_id, caller))
+        return await state_of(request).threads.run(read)
+    finally:
+        transfers.delete(item)

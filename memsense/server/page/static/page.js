@@ -16,6 +16,7 @@ document.addEventListener("reset", (event) => {
 });
 // Checks or clears all boxes of a list.
 document.addEventListener("change", (event) => {
+  if (event.target.name === "ns") event.target.form.submit();
   const name = event.target.dataset.checks;
   if (!name) return;
   for (const box of event.target.form.elements) if (box.name === name) box.checked = event.target.checked;
