@@ -37,6 +37,9 @@ QUESTION_LENGTH: Final = 80
 LEAST_FIRST: Final = 0.01
 """Chance below which not even the best passage is shown; `least_chance` is for those behind it."""
 
+LENGTHENED: Final = 3
+"""Passages whose cuts get the room that is left; room that is left behind them stays unspent."""
+
 LEAST_CUT: Final = 60
 """Characters of a passage below which it is not worth being cut to what room is left."""
 
@@ -342,8 +345,8 @@ def write_prompt(
             excerpt = passages[0].cut(length)
             chosen[passages[0].key] = _Quote(passages[0], excerpt.text, excerpt.cut)
             room = 0
-    # Show more of what was cut while there is room for more.
-    for key, quote in chosen.items():
+    # Show more of what was cut of the likeliest while there is room for more.
+    for key, quote in list(chosen.items())[:LENGTHENED]:
         if quote.is_cut:
             cost = style.cost(quote)
             length = max(len(quote.text), (room + cost) * CHARACTERS_PER_TOKEN)
