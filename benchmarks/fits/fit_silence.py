@@ -9,7 +9,8 @@ little weight, known prompts without their gold. Questions and requests are fitt
 token vectors and by words alone. The bias is shifted so that a chance of one half keeps 92% of the
 unrelated requests silent; of the questions, 98% of the unrelated and 90% of the personal ones. With
 small talk, which is always silent, that is more than 95% of all. SHIFTS are set by hand: with them
-`python -m benchmarks.context_sets` still has 95% of the unrelated prompts silent, over all kinds.
+`python -m benchmarks.context_sets` still has 95% of the unrelated prompts silent, over all kinds. So
+are the weights that NAMES leaves out: few prompts have what they weigh.
 """
 
 from collections.abc import Callable
@@ -56,7 +57,7 @@ LIMITS = {
 }
 
 
-SHIFTS = {"question": 0.3, "request": 0.9}
+SHIFTS = {"question": 0.5, "request": 0.9}
 
 
 class Prompt(NamedTuple):

@@ -7,21 +7,21 @@ concerns the prompt; then the card and the passages that matter, within a token 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Final
 
 from memsense.client.listing import Listing
 from memsense.client.searches import Searches
 from memsense.errors import NotFoundError
 from memsense.search.card import KINDS, make_card, make_rules
-from memsense.search.hits import Hit, judged, source_of
+from memsense.search.hits import Hit, SearchResult, judged, source_of
 from memsense.search.passages import Source
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
 from memsense.search.question import fold_blanks
-from memsense.search.request import LONGEST_QUESTION, SearchRequest
+from memsense.search.request import LONGEST_QUESTION, Filters, SearchRequest
 from memsense.search.silence import is_small_talk, judge
 from memsense.store.listing import Order
-from memsense.text.prompts import searched
+from memsense.text.prompts import make_queries
 from memsense.text.tokens import Tokenizer, make_counter
 from memsense.types import Chunk, Note
 
@@ -31,9 +31,11 @@ HITS: Final = 30
 PARTNERS: Final = 10
 """Memories that are read for being the other statement of a hit, at most."""
 
-LEAST_CHANCE: Final = 0.01
-"""Chance of the least likely passage. At 1,000 tokens it costs 0.9 points of the gold of
-conversations between people, with a fifth of their tokens, and none of others."""
+NEEDED: Final = 2
+FEWEST, MOST = 40, 200
+"""A passage must be likelier than a memory that is drawn at random where a prompt needs two of all:
+2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 5%.
+"""
 
 APART_CHANCE: Final = 0.9
 """Chance from which memories of other projects concern the prompt."""
@@ -94,14 +96,33 @@ def assemble(
     """
     prompt = request.query
     # One search of all texts: on pairs of questions it found as much as a search for each.
-    query = fold_blanks("\n".join(searched(prompt)))[:LONGEST_QUESTION]
-    if silence and is_small_talk(query):
+    queries = [fold_blanks(query)[:LONGEST_QUESTION] for query in make_queries(prompt)]
+    if silence and is_small_talk(queries[0]):
         return Prompt(notes=[SMALL_TALK])
-    request = replace(request, query=query, top_k=HITS)
-    [result] = searches.answer([request], trace=trace)
+    request = replace(request, query=queries[0], top_k=HITS)
+
+    def search(filters: Filters, *, trace: bool | None) -> tuple[SearchResult, list[Hit]]:
+        """Return the first query's result, and the hits of all queries in turn, each once."""
+        requests = [replace(request, query=query, filters=filters) for query in queries]
+        results = searches.answer(requests, trace=trace)
+        hits: dict[int, Hit] = {}
+        for row in zip_longest(*results):
+            for number, hit in enumerate(row):
+                if hit is not None:
+                    hits.setdefault(hit.chunk_id, hit)
+                    query_of.setdefault(hit.chunk_id, number)
+        return results[0], list(hits.values())
+
+    def make_source(hit: Hit) -> Source:
+        # Memories of a project that the prompt names stand under its name, too.
+        apart = "" if project in {None, hit.chunk.project} else hit.chunk.project or ""
+        return replace(source_of(hit, apart=apart), query=query_of[hit.chunk_id])
+
+    query_of: dict[int, int] = {}
+    result, hits = search(request.filters, trace=trace)
     notes = list(result.notes)
-    if query != fold_blanks(prompt):
-        notes.append(Note("prompt", f"searched for a part of the prompt: {query}"))
+    if queries != [fold_blanks(prompt)]:
+        notes.append(Note("prompt", f"searched for a part of the prompt: {queries[-1]}"))
 
     def is_own(chunk: Chunk) -> bool:
         # A project that the prompt names counts as its own.
@@ -110,28 +131,22 @@ def assemble(
         return project is None or chunk.project in {None, project} or is_named
 
     inside: Sequence[Hit] = ()
-    if project is not None and not all(is_own(hit.chunk) for hit in result):
+    if project is not None and not all(is_own(hit.chunk) for hit in hits):
         # Other projects took places of the list: look into this one alone, too.
         filters = replace(request.filters, project=project)
         # Of a new folder, nothing is stored yet.
         with suppress(NotFoundError):
-            [inside] = searches.answer([replace(request, filters=filters)], trace=False)
-    own, others = prefer_project(result, inside, is_own)
+            _, inside = search(filters, trace=False)
+    own, others = prefer_project(hits, inside, is_own)
     relevance = judge(request.query, judged(own, result.analysis), result.question)
     sources: list[Source] = []
     if relevance.chance >= silence:
-        # Memories of a project that the prompt names stand under its name, too.
-        sources = [
-            source_of(
-                hit, apart="" if project in {None, hit.chunk.project} else hit.chunk.project or ""
-            )
-            for hit in own
-        ]
+        sources = [make_source(hit) for hit in own]
     if others:
         apart = judge(request.query, judged(others), result.question)
         # A fact of another project must be asked for: small resemblance is everywhere.
         if apart.chance >= max(APART_CHANCE, silence):
-            sources += [source_of(hit, apart=hit.chunk.project or "") for hit in others]
+            sources += [make_source(hit) for hit in others]
             chance = f"chance {apart.chance:.0%}"
             notes.append(Note("projects", f"memories of other projects: {chance}"))
     chance = f"{relevance.kind}: chance {relevance.chance:.0%}"
@@ -158,12 +173,18 @@ def assemble(
             max_tokens=min(LARGEST_CARD, int(CARD_SHARE * max_tokens)),
             count=make_counter(tokenizer),
         )
+    # What a time alone decides has other chances.
+    is_dated = result.analysis is not None and result.analysis.is_dated_alone
+    memories = MOST if is_dated else result.question["memories"]
+    least_chance = NEEDED / min(max(memories, FEWEST), MOST)
     # What a chosen memory is to be read with may be no hit itself.
     known_ids = {chunk.chunk_id for source in sources for chunk in source.chunks}
     sources_of = {it: source for source in sources for it in (source.newer, source.older) if it}
     partners = listing.chunks_by_id([it for it in sources_of if it not in known_ids][:PARTNERS])
     for chunk_id, chunk in partners.items():
         source = sources_of[chunk_id]
+        if chunk.project not in {None, source.chunks[0].project}:
+            continue  # of another project, it neither replaces the hit nor is replaced
         is_newer = source.newer == chunk_id
         ends = (None, source.hit_id) if is_newer else (source.hit_id, None)
         partner = replace(
@@ -179,7 +200,7 @@ def assemble(
         tokenizer=tokenizer,
         rules=standing,
         card=lines,
-        least_chance=LEAST_CHANCE if silence else 0.0,
+        least_chance=least_chance if silence else 0.0,
         notes=notes,
     )
 

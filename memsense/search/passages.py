@@ -91,6 +91,7 @@ class Source:
         newer: Chunk that may have replaced it; it is shown with that one, or not at all.
         older: Chunk that it may have replaced, which is shown with it if there is room.
         apart: Name of another project that it is about; empty if the prompt's own or none.
+        query: Number of the query that found it: scores of two queries can't be compared.
     """
 
     hit_id: int
@@ -102,6 +103,7 @@ class Source:
     newer: int | None = None
     older: int | None = None
     apart: str = ""
+    query: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,10 +252,12 @@ def find_passages(
         question: The analysed question, if it is known.
     """
     passages: dict[object, Passage] = {}
-    best = max((source.score for source in sources), default=0.0)
+    best: dict[int, float] = {}
+    for source in sources:
+        best[source.query] = max(source.score, best.get(source.query, source.score))
     for place, source in enumerate(sources):
         for chunk in source.chunks:
-            for side, features in side_features(source, chunk, place, best):
+            for side, features in side_features(source, chunk, place, best[source.query]):
                 if (
                     side == "user"
                     and chunk.assistant_text.strip()

@@ -34,6 +34,12 @@ MESSAGE_TOKENS: Final = 4
 QUESTION_LENGTH: Final = 80
 """Characters of the user's text that introduce an answer whose question is not in the prompt."""
 
+LEAST_FIRST: Final = 0.01
+"""Chance below which not even the best passage is shown; `least_chance` is for those behind it."""
+
+LENGTHENED: Final = 3
+"""Passages whose cuts get the room that is left; room that is left behind them stays unspent."""
+
 LEAST_CUT: Final = 60
 """Characters of a passage below which it is not worth being cut to what room is left."""
 
@@ -268,7 +274,7 @@ def write_prompt(
             a part of an exchange the other parts.
         rules: The user's standing rules, which come first.
         card: Lasting statements about the user, which come next.
-        least_chance: Chance below which a passage is left out even if it fits.
+        least_chance: Chance below which a passage behind the first is left out even if it fits.
         notes: Notes of the prompt.
     """
     counted = make_counter(tokenizer)
@@ -306,9 +312,10 @@ def write_prompt(
     room = max_tokens - style.length(style.write([], card))
     chosen: dict[tuple[int, Side], _Quote] = {}
     headings: set[str] = set()
+    least_first = min(least_chance, LEAST_FIRST)
     by_chunk = {it.chunk.chunk_id: it for it in reversed(passages) if it.side == "user"}
     for passage in passages:
-        if passage.chance < least_chance:
+        if passage.chance < (least_chance if chosen else least_first):
             break
         # Two statements about one fact come together: the newer first, then the older one, which
         # is never alone.
@@ -331,15 +338,15 @@ def write_prompt(
             chosen |= {it.key: _Quote(it, it.short.text, it.short.cut) for it in group}
             headings |= titles.keys()
             room -= costs
-    if not chosen and passages and passages[0].chance >= least_chance:
+    if not chosen and passages and passages[0].chance >= least_first:
         # Not one fits: show as much of the best as there is room for.
         length = (room - style.count(style.heading(passages[0])) - 12) * CHARACTERS_PER_TOKEN
         if length >= LEAST_CUT:
             excerpt = passages[0].cut(length)
             chosen[passages[0].key] = _Quote(passages[0], excerpt.text, excerpt.cut)
             room = 0
-    # Show more of what was cut while there is room for more.
-    for key, quote in chosen.items():
+    # Show more of what was cut of the likeliest while there is room for more.
+    for key, quote in list(chosen.items())[:LENGTHENED]:
         if quote.is_cut:
             cost = style.cost(quote)
             length = max(len(quote.text), (room + cost) * CHARACTERS_PER_TOKEN)

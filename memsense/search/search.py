@@ -96,6 +96,7 @@ class Search:
             "quoted": list(question.quoted),
             "identifiers": list(question.identifiers),
             "lexemes": list(self.state.lexemes),
+            "memories": int(self.state.counts.get("turn") or 0),
         }
         if question.intervals:
             analysis["timezone"] = name_zone(self.plan.asked_at)

@@ -20,6 +20,12 @@ HITS: Final = 10
 MET: Final = 0.6
 """Similarity from which a word of the prompt counts as met by a memory's word."""
 
+FEW: Final = 40
+"""Memories from which likeness counts the same: the best of fewer is less like a prompt."""
+
+ADVICE: Final = 0.3
+"""Share that "How do I ...?" and "Write me ..." count of speaking of oneself."""
+
 MOST_WORDS: Final = 7
 """Words from which a longer prompt is no more likely to concern a memory."""
 
@@ -32,13 +38,13 @@ TIME: Final = 25.0
 
 # Weights of logistic regressions of "the memory holds what the prompt asks for", by the kind of
 # prompt, shifted so that a chance of one half is the calibrated threshold. They are fitted by
-# benchmarks/fits/fit_silence.py; docs/how/constants.md, "Silence", has the figures. `names` alone
-# is set by hand: nearly every question about people has one. Cosines and token similarities differ
-# between models: where tokens were not compared, words alone decide, with weights that
-# benchmarks/fits/fit_context.py fitted, but for `names` and `personal`.
+# benchmarks/fits/fit_silence.py; docs/how/constants.md, "Silence", has the figures. Those from
+# `names` on are set by hand: nearly every question about people has one. Cosines and token
+# similarities differ between models: where tokens were not compared, words alone decide, with
+# weights that benchmarks/fits/fit_context.py fitted, but for `names` and `personal`.
 KIND_WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     "question": {
-        "bias": -7.73,
+        "bias": -7.53,
         "similarity": 3.4,
         "tokens": 2.55,
         "met": 2.64,
@@ -47,6 +53,10 @@ KIND_WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
         "proper": 0.85,
         "weakest": 2.09,
         "names": 3.0,
+        "personal": -0.2,
+        "said": 0.8,
+        "few": 0.2,
+        "brings": -0.45,
     },
     "request": {
         "bias": -6.95,
@@ -58,6 +68,8 @@ KIND_WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
         "proper": 1.67,
         "my": 2.3,
         "names": 3.0,
+        "said": 0.8,
+        "brings": -0.45,
     },
 }
 WORD_WEIGHTS: Final[Mapping[str, float]] = {
@@ -118,6 +130,9 @@ _REASONS: Final[Mapping[str, str]] = {
     "proper": "a name of the prompt occurs in a hit",
     "my": "it speaks of the one who asks",
     "weakest": "the least similarity of a word that weighs much, in the hit that meets it best",
+    "said": "it says that something was said, told or decided before",
+    "few": "log(40 / memories), of 40 at most: the best of few memories is less like a prompt",
+    "brings": "it brings the text that it is about, behind a colon",
     "asked": "memory is asked on purpose; not fitted",
     "foreign": "it is not in English: to the model, texts of another language are all alike",
 }
@@ -133,8 +148,22 @@ _MY = re.compile(
 # "How do I read a file?" asks about files, "What can I eat?" about the person who asks.
 _ADVICE = re.compile(
     r"\bhow (?:do|can|could|should|would|might) (?:i|we)\b"
+    r"|\b(?:write|draft|make|build|sketch|explain|find|get|create|generate|help|teach|remind) me\b"
     r"|\bwie (?:kann|könnte|soll|sollte|muss|mache|sehe|finde|bekomme) (?:ich|wir)\b"
     r"|\bcomment (?:puis-je|(?:est-ce que )?je peux|dois-je|faire)\b|\bкак (?:мне|я могу)\b",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(
+    r"\b(?:(?:did|have|had) (?:i|we|you) (?:\w+ )?(?:say|said|mention(?:ed)?|tell|told|talk(?:ed)?"
+    r"|discuss(?:ed)?|suggest(?:ed)?|recommend(?:ed)?|decided?|agreed?)"
+    r"|(?:i|we|you) (?:\w+ )?(?:said|told|mentioned|suggested|recommended|decided|agreed|talked"
+    r"|discussed)|remind|remember|last time)\b",
+    re.IGNORECASE,
+)
+_BRINGS = re.compile(
+    r"^\W*(?:please\s+|can you\s+|could you\s+)?(?:rewrite|rephrase|reword|translate|fix|correct"
+    r"|proofread|check|turn|convert|make|shorten|split|summari[sz]e|simplify|format|sort)\b"
+    r"[^\n:]{0,60}:\s+\S",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[A-Z][\w-]+")
@@ -304,7 +333,7 @@ def judge(
 def judge_features(
     prompt: str, hits: Sequence[Judged], question: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return what the decision weighs, by name. Nothing in it depends on the memory's size.
+    """Return what the decision weighs, by name.
 
     Args:
         prompt: The prompt.
@@ -326,7 +355,10 @@ def judge_features(
         "personal": float(asks),
         "asks": float(bool(_QUESTION.search(prompt))),
         "proper": float(any(proper & set(_NAME.findall(it.text)) for it in first)),
-        "my": float(bool(_MY.search(prompt))),
+        "my": 1.0 if _MY.search(_ADVICE.sub(" ", prompt)) else ADVICE * bool(_MY.search(prompt)),
+        "said": float(bool(_EARLIER.search(prompt))),
+        "few": math.log(FEW / min(max(question.get("memories", FEW), 1), FEW)),
+        "brings": float(bool(_BRINGS.search(prompt))),
         "similarity": max((it.explain.similarity for it in first), default=0.0),
     }
     if question.get("language", "en") != "en":

@@ -34,6 +34,9 @@ LONGEST_ASKING: Final = 500
 LONGEST_PROMPT: Final = 4_000_000
 """Characters of the longest prompt."""
 
+LONGEST_PASTED: Final = 200
+"""Characters of the words of a paste that a prompt which refers to it is searched with, too."""
+
 END_LENGTH: Final = 300
 """Characters at each end of a long said text that are searched for if no sentence asks."""
 
@@ -59,6 +62,10 @@ _QUESTION_WORD = re.compile(
 _ADVICE = re.compile(
     r"\b(?:any (?:ideas?|tips|suggestions?)|should i|recommend\w*)\b", re.IGNORECASE
 )
+# "Is this fine to merge?" is about the paste.
+_REFERS = re.compile(r"\b(?:this|these|that|those|here|above|below)\b", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NAME = re.compile(r"[^\W\d_]+(?:_[^\W\d_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。？！])|\n+")  # noqa: RUF001
 
 _FENCE = re.compile(r"[ \t]*(?:`{3}|~{3})")
@@ -142,6 +149,25 @@ def cut_prompt(text: str) -> list[Part]:
     return parts
 
 
+def make_queries(text: str) -> list[str]:
+    """Return the queries of a prompt: what `searched` returns, and the same with words of a paste.
+
+    "Is this fine to merge?" is about the paste, "Who should I call about this?" may be about more:
+    so a paste that the prompt refers to gets a query beside the prompt's own. Its different words
+    count, the first 200 characters of them: a log says the same in each line.
+    """
+    text = read_ends(text)
+    parts = cut_prompt(text)
+    query = "\n".join(_find_searched(text, parts, LONGEST_SEARCHED))
+    words: dict[str, None] = {}
+    if _REFERS.search(query) and any(part.kind != "pasted" for part in parts):
+        for part in parts:
+            if part.kind == "pasted":
+                pasted = _HUMP.sub(" ", text[part.start : part.end]).casefold()
+                words |= dict.fromkeys(word for word in _NAME.findall(pasted) if len(word) > 2)
+    return [query, f"{query}\n{' '.join(words)[:LONGEST_PASTED]}"] if words else [query]
+
+
 def searched(text: str, limit: int = LONGEST_SEARCHED) -> list[str]:
     """Return the texts to search for, one to four, in the prompt's order.
 
@@ -156,7 +182,10 @@ def searched(text: str, limit: int = LONGEST_SEARCHED) -> list[str]:
         limit: Characters of said text that are searched for as they are.
     """
     text = read_ends(text)
-    parts = cut_prompt(text)
+    return _find_searched(text, cut_prompt(text), limit)
+
+
+def _find_searched(text: str, parts: Sequence[Part], limit: int) -> list[str]:
     own = [part for part in parts if part.kind != "pasted"]
     if not own:
         lines = [line for line in text.splitlines() if _WORD.search(line)]

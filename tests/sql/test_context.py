@@ -37,6 +37,9 @@ def known(module_database_url: str) -> Any:
         for at, text in DIARY:
             note = {"role": "user", "content": text, "at": at}
             memory.add([note], user_id="eve", session_id=at)
+        lunches = [f"Lunch {number} was soup with bread." for number in range(12)]
+        for text in ("The ingress allows bodies up to 12 MB.", *lunches):
+            memory.add([{"role": "user", "content": text}], user_id="ida", session_id=text)
         for session, text, answer, project in SAID:
             messages = [{"role": "user", "content": text}, {"role": "assistant", "content": answer}]
             memory.add(messages, user_id="ada", session_id=session, project=project)
@@ -100,6 +103,42 @@ def test_memories_of_another_project_must_be_asked_for(known: MemSense) -> None:
     assert known.context("Which nuts can't I eat?", user_id="ada", project="github.com/ada/x")
     # What was said in no project belongs to every project.
     assert "walnuts" in known.context("Which nuts can't I eat?", user_id="ada", project=LOOMS)
+
+
+def test_a_newer_statement_of_another_project_replaces_nothing(known: MemSense) -> None:
+    said = (
+        ("retries", LOOMS, "Webhooks to the offices are retried seven times."),
+        ("limit", LOOMS, "rate limit: 40 requests a minute per API key, offices get 200"),
+        ("replicas", MILLS, "The API has three replicas in live and one in stage."),
+    )
+    for day, (session, project, text) in enumerate(said, 3):
+        note = {"role": "user", "content": text, "at": f"2026-01-{day:02}T10:00Z"}
+        known.add([note], user_id="max", session_id=session, project=project)
+    limit = "Which limit do the webhooks have?"
+    hits = known.search(limit, user_id="max")
+    assert any(hit.newer_statement for hit in hits if hit.chunk.project == LOOMS)
+    context = known.context(limit, user_id="max", project=LOOMS)
+    assert "200" in context
+    assert "replicas" not in context
+
+
+def test_a_paste_that_the_prompt_refers_to_is_searched_for_too(known: MemSense) -> None:
+    log = "\n".join(
+        f"2026-03-16 10:{at:02}:11 ERROR ingress: too large body: {at} bytes" for at in range(20)
+    )
+    prompt = known.context(f"Is this bad?\n\n{log}", user_id="ida")
+    assert "12 MB" in prompt
+    [note] = [note for note in prompt.notes if note.kind == "prompt"]
+    assert note.endswith("Is this bad?\nerror ingress too large body bytes")
+    assert not known.context(f"What is the plural of octopus?\n\n{log}", user_id="ida")
+
+
+def test_behind_the_first_line_few_memories_leave_out_the_unlikely(known: MemSense) -> None:
+    # Of 13 memories a line needs a chance of 5%.
+    for silence in (None, 0):
+        lines = known.context("Which soup was for lunch?", user_id="ida", silence=silence).lines
+        chances = [line.chance for line in lines if line.chance is not None]
+        assert (min(sorted(chances)[:-1]) >= 0.05) == (silence is None)
 
 
 def test_a_prompt_holds_no_more_than_its_budget(known: MemSense) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memsense.text.prompts import READ_AT_EACH_END, cut_prompt, searched
+from memsense.text.prompts import READ_AT_EACH_END, cut_prompt, make_queries, searched
 
 LOG = "\n".join(f"2026-03-04 06:12:{at:02} INFO worker took {at} ms" for at in range(12))
 JSON = '{\n  "name": "berth",\n  "size": 14,\n  "free": true\n}'
@@ -61,6 +61,20 @@ def test_of_a_paste_alone_its_first_error_and_its_last_line_are_searched() -> No
     assert searched(f"{LOG}\n{TRACE}\n2026-03-04 07:00:00 INFO stopped") == [
         "ValueError: no such berth\n2026-03-04 07:00:00 INFO stopped"
     ]
+
+
+def test_a_paste_that_the_prompt_refers_to_has_a_query_of_its_different_words() -> None:
+    refers = "Is this fine to merge?"
+    assert make_queries(f"{refers}\n\n{LOG}") == [refers, f"{refers}\ninfo worker took"]
+    assert make_queries(f"{refers}\n\n{CODE}") == [
+        refers,
+        f"{refers}\ndef load path with open file return json",
+    ]
+    long = "\n".join(f"{name}_{name}: {{}}" for name in ("abc", "bcd", "cde", "def") * 9)
+    assert len(make_queries(f"{refers}\n```\n{long * 9}{CODE * 9}\n```")[1]) <= 223
+    assert make_queries(f"{QUESTION}\n\n{LOG}") == [QUESTION]
+    assert make_queries(LOG) == ["\n".join(searched(LOG))]
+    assert make_queries(refers) == [refers]
 
 
 def test_of_long_prose_the_sentences_that_ask_are_searched() -> None:

@@ -105,6 +105,33 @@ def test_nearer_hits_names_and_personal_questions_raise_the_chance() -> None:
     assert judge(prompt, [], {}).chance == 0.0
 
 
+@pytest.mark.parametrize(
+    ("kind", "less", "more"),
+    [
+        ("question", "Which breed did I buy in May?", "Which breed did I say in May?"),
+        ("request", "Suggest what did I like.", "Suggest what did I say."),
+        ("question", "Fix the grammar: the dog run.", "Fix the grammar of the dog run."),
+        ("request", "Fix the grammar: the dog run.", "Fix the grammar of the dog run."),
+        ("request", "How do I bake bread?", "How do I bake my bread?"),
+        ("request", "Write me a poem about dogs.", "Write us a poem about dogs."),
+    ],
+)
+def test_prompts_that_refer_to_what_was_said_or_to_their_writer_need_less(
+    kind: str, less: str, more: str
+) -> None:
+    near, question = [hit(0.4, 0.4, 0.3)], {"kind": kind}
+    chances = [judge(prompt, near, question).chance for prompt in (less, more)]
+    assert chances[0] < chances[1]
+
+
+def test_of_few_memories_the_best_needs_less() -> None:
+    chances = [
+        judge("Which breed is it?", [hit(0.4, 0.4, 0.3)], {"memories": count}).chance
+        for count in (1, 10, 40, 4_000)
+    ]
+    assert chances[0] > chances[1] > chances[2] == chances[3]
+
+
 def test_without_tokens_words_alone_decide() -> None:
     def lexical(coverage: float) -> Judged:
         return Judged(explain=replace(EXPLAIN, coverage=coverage), text="")
