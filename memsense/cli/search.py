@@ -66,8 +66,7 @@ def search(
 
     A search without hits prints "Nothing found."; its exit code is 0 all the same.
     """
-    # One question is embedded: the model that loads faster serves it.
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         check_profile(memory, selection.get("profile"))
         result = memory.search(question, **selection)
     if prompt is not None:
@@ -110,7 +109,7 @@ def context(
 
     If nothing known concerns the prompt, the text is empty; notes say so on standard error.
     """
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         check_profile(memory, selection.get("profile"))
         text = memory.context(prompt, project=project, **selection)
     if print_data(output, {"text": str(text), **text.as_dict(explain=explain)}):
