@@ -34,8 +34,9 @@ LONGEST_ASKING: Final = 500
 LONGEST_PROMPT: Final = 4_000_000
 """Characters of the longest prompt."""
 
-END_LENGTH: Final = 300
-"""Characters at each end of a long said text that are searched for if no sentence asks."""
+END_LENGTH: Final = 150
+"""Characters at each end of a long said text that are searched for if no sentence asks. They say
+as well as the whole what it is about (docs/how/constants.md#long-questions)."""
 
 _SHORT_PASTE: Final = 160
 """Characters from which one or two lines of machine text are a paste, and no quotation."""
