@@ -59,7 +59,7 @@ def add(
         for role, content in (("user", question), ("assistant", answer))
         if content
     ]
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         added = memory.add(messages, user_id=user_id, **selection)
     if not print_data(output, [chunk.as_dict() for chunk in added]):
         for chunk in added:

@@ -48,7 +48,7 @@ def why_not(
       memsense why-not "What is Ines allergic to?" 42 --user ines
       memsense why-not "tea or coffee" 42 --all-users --since 2025-03-01 --profile lexical --json
     """
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         check_profile(memory, selection.get("profile"))
         verdict = memory.why_not(question, chunk_id, **selection)
     if print_data(output, verdict.as_dict()):
@@ -81,7 +81,7 @@ def replay(
       memsense replay 0b4c… --set lexical=1.5 --without facet_events
       memsense replay 0b4c… --as-of-then
     """
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         check_profile(memory, selection.get("profile"))
         result = memory.traces.replay(trace_id, **selection)
     if output != "table":

@@ -50,8 +50,7 @@ def search(
         explain: Show the arithmetic of each hit.
         neighbors: Show the exchange before and after each hit.
     """
-    # One question is embedded: the model that loads faster serves it.
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         check_profile(memory, selection.get("profile"))
         result = memory.search(question, **selection)
     if prompt is not None:
@@ -92,7 +91,7 @@ def context(
     Args:
         explain: Show why each line is there, and why others are not.
     """
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         check_profile(memory, selection.get("profile"))
         text = memory.context(prompt, project=project, **selection)
     if print_data(output, {"text": str(text), **text.as_dict(explain=explain)}):

@@ -164,7 +164,7 @@ def create(
     """
     days = _DAYS.fullmatch(expires or "")
     expires_at = datetime.now(UTC) + timedelta(days=int(days[1])) if days else expires
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         created = memory.access_keys.create(
             [item.strip() for item in ",".join(scope or ["read"]).split(",")],  # pyright: ignore[reportArgumentType] (the method checks them)
             name=name,
@@ -194,7 +194,7 @@ def list_keys(ctx: typer.Context, *, output: Output = "table") -> None:
     \b
       memsense --tenant acme key list
     """
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         keys = memory.access_keys.list()
     if print_data(output, [item.as_dict() for item in keys]):
         return
@@ -236,7 +236,7 @@ def revoke(
     # Whole keys begin with ms_; the error must not repeat a secret.
     if key_id.startswith("ms_"):
         raise ConfigurationError("give the key's id, as 'memsense key list' shows it, not the key")
-    with target_of(ctx).open(for_few=True) as memory:
+    with target_of(ctx).open() as memory:
         revoked = memory.access_keys.revoke(key_id)
     if not print_data(output, revoked.as_dict()):
         typer.echo(f"key {revoked.key_id} is revoked")

@@ -33,20 +33,13 @@ class Target:
         """Return the settings of the environment, overridden by the global options."""
         return memsense.load_settings(**self.overrides())
 
-    def open(self, *, for_few: bool = False) -> "MemSense":
-        """Open the memory; raise the errors of `MemSense.open`.
-
-        `for_few` loads the embedding model faster, for few texts such as one question.
-        """
+    def open(self) -> "MemSense":
+        """Open the memory; raise the errors of `MemSense.open`."""
         settings = self.settings()
         # A command ends too soon to run background jobs that other processes have left.
         if settings.worker == "auto":
             settings = settings.model_copy(update={"worker": "off"})
-        embedder = None
-        if for_few:
-            models = import_module("memsense.client.models")
-            embedder = models.open_named_embedder(settings, for_few=True)
-        return memsense.MemSense.open(settings=settings, embedder=embedder)
+        return memsense.MemSense.open(settings=settings)
 
     def embedded_server(self) -> "EmbeddedServer":
         """Return the embedded server's handle, whether or not the settings use that server."""

@@ -9,11 +9,8 @@ from memsense.errors import ConfigurationError
 from memsense.search.rank.reranker import HttpReranker, Reranker
 
 
-def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedder:
-    """Open the embedder that the settings name; raise ConfigurationError if that fails.
-
-    `for_few` says that this process will embed only a text or two: see `OnnxEmbedder`.
-    """
+def open_named_embedder(settings: Settings) -> Embedder:
+    """Open the embedder that the settings name; raise ConfigurationError if that fails."""
     arguments = embedder_arguments(settings)
     if settings.embedder == "openai":
         arguments["timeout"] = settings.embedding_timeout
@@ -21,7 +18,6 @@ def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedde
         arguments["limit"] = settings.embedding_limit
         arguments["requests"] = settings.embedding_requests
     elif settings.embedder == "onnx":
-        arguments["for_few"] = for_few
         arguments["provider"] = settings.embedding_provider
     return open_embedder(settings.embedder, **arguments)
 

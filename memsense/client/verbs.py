@@ -1331,7 +1331,7 @@ class Memory:
         *,
         by: Actor | None = None,
         timeout: Timeout | None = None,
-        if_version: MemoryVersion | None = None,
+        if_version: Name | None = None,
         key: EraseKey | None = None,
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.

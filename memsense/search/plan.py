@@ -203,8 +203,8 @@ def prepare_search(
             if profile.question_windows > 1:
                 # The model would read only the beginning of a long question.
                 windows = split_windows(embedder, question.search_text)
-                if len(windows) > 1 and (sentences := find_asking(request.query)):
-                    question = analyse(plan, scope_state, sentences)
+                if len(windows) > 1:
+                    question = analyse(plan, scope_state, find_asking(request.query))
                     windows = split_windows(embedder, question.search_text)
                 windows, asking = choose_windows(windows, profile.question_windows)
             if token_embedder is not None:

@@ -37,8 +37,9 @@ LONGEST_PROMPT: Final = 4_000_000
 LONGEST_PASTED: Final = 200
 """Characters of the words of a paste that a prompt which refers to it is searched with, too."""
 
-END_LENGTH: Final = 300
-"""Characters at each end of a long said text that are searched for if no sentence asks."""
+END_LENGTH: Final = 200
+"""Characters at each end of a long said text that are searched for if no sentence asks. They say
+as well as the whole what it is about (docs/how/constants.md#long-questions)."""
 
 _SHORT_PASTE: Final = 160
 """Characters from which one or two lines of machine text are a paste, and no quotation."""

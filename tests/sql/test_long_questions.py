@@ -127,25 +127,41 @@ stand coriander, Joost is allergic to walnuts, and Fenna eats miso udon if the m
 invisible. So it became udon with miso again, in thirty minutes, with mushrooms cut so small that
 they could not be seen, without walnuts on top and without coriander. Everybody had a second
 plate, and the kitchen smelt of miso and mushrooms until the next morning, when the boxes went."""
-"""A long text in which nothing asks: its end is about one exchange of the log."""
+"""A long text in which nothing asks: its last paragraph is about one exchange of the log."""
+
+DINNER = STORY[2_001:].replace("\n", " ").replace(".", " and")
+ASKING = "\n".join(
+    [
+        *(" and ".join(SENTENCES[at : at + 5]).replace(".", "") + "?" for at in (0, 5)),
+        f"{DINNER[:250]}?",
+        f"{DINNER[250:]}?",
+    ]
+)
+"""Long sentences that ask: more than the model reads at once. The last is about that exchange."""
 
 
-def test_a_long_text_without_a_question_is_read_in_windows(sample: MemSense) -> None:
+def test_of_a_long_text_without_a_question_both_ends_are_searched(sample: MemSense) -> None:
     result = sample.search(STORY, user_id="ines", top_k=5)
-    assert result.question["windows"] == 3
+    assert result.question["searched"] == f"{STORY[:200]}\n{STORY[-200:]}"
+    assert "windows" not in result.question
+    assert "s03-m01" in {message for hit in result for message in hit.message_ids}
+    assert_adds_up(result)
+
+
+def test_long_sentences_that_ask_are_read_in_windows(sample: MemSense) -> None:
+    result = sample.search(ASKING, user_id="ines", top_k=5)
+    assert result.question["windows"] == 2
     assert "s03-m01" in {message for hit in result for message in hit.message_ids}
     assert count_words(result) == 32
     assert result.question["left_out"]
     assert_adds_up(result)
-    # The beginning alone, as models read a text, does not find it.
-    beginning = sample.search(
-        STORY, user_id="ines", top_k=5, overrides={"question_windows": 1, "question_words": 1000}
-    )
+    # The beginning alone, as models read a text, finds other memories.
+    beginning = sample.search(ASKING, user_id="ines", top_k=5, overrides={"question_windows": 1})
     assert "windows" not in beginning.question
-    assert "s03-m01" not in {message for hit in beginning for message in hit.message_ids}
+    assert [it.chunk_id for it in beginning] != [it.chunk_id for it in result]
 
 
-@pytest.mark.parametrize("text", [STORY, place("What is Joost allergic to?", "last")])
+@pytest.mark.parametrize("text", [ASKING, place("What is Joost allergic to?", "last")])
 def test_the_first_hits_of_many_are_those_of_few(sample: MemSense, text: str) -> None:
     every = listed(sample.search(text, user_id="ines", top_k=20))
     assert len(every) == 20
@@ -153,7 +169,7 @@ def test_the_first_hits_of_many_are_those_of_few(sample: MemSense, text: str) ->
         assert listed(sample.search(text, user_id="ines", top_k=top_k)) == every[:top_k]
 
 
-@pytest.mark.parametrize("text", [STORY, place("What is Joost allergic to?", "middle")])
+@pytest.mark.parametrize("text", [ASKING, place("What is Joost allergic to?", "middle")])
 @pytest.mark.parametrize("granularity", ["turn", "session"])
 def test_a_replay_of_a_long_prompt_is_exact(sample: MemSense, text: str, granularity: str) -> None:
     assert is_exact(sample, text)
@@ -165,22 +181,22 @@ def test_a_replay_of_a_long_prompt_is_exact(sample: MemSense, text: str, granula
 
 
 def test_why_not_judges_by_all_windows(sample: MemSense) -> None:
-    [first, *_, last] = sample.search(STORY, user_id="ines", top_k=20).hits
-    verdict = sample.why_not(STORY, first.chunk_id, user_id="ines", top_k=5)
+    [first, *_, last] = sample.search(ASKING, user_id="ines", top_k=20).hits
+    verdict = sample.why_not(ASKING, first.chunk_id, user_id="ines", top_k=5)
     assert (verdict.step, verdict.numbers["hit_rank"]) == ("hit", 1)
-    verdict = sample.why_not(STORY, last.chunk_id, user_id="ines", top_k=5)
+    verdict = sample.why_not(ASKING, last.chunk_id, user_id="ines", top_k=5)
     assert verdict.step in ("outranked", "mmr")
     # One that fusion did not keep: its places in the routes are those of its best window.
     overrides = {"list_depth": 1, "least_candidates": 8, "least_route_limit": 8}
     options: dict[str, Any] = {"user_id": "ines", "top_k": 4, "overrides": overrides}
-    result = sample.search(STORY, trace=True, **options)
+    result = sample.search(ASKING, trace=True, **options)
     candidates = {it.chunk_id for it in sample.traces.get(result.trace_id or "").candidates}
-    wide = sample.search(STORY, user_id="ines", top_k=100, trace=True)
+    wide = sample.search(ASKING, user_id="ines", top_k=100, trace=True)
     every = sample.traces.get(wide.trace_id or "").candidates
     beyond = [it for it in every if it.chunk_id not in candidates and it.granularity == "turn"]
     assert len(beyond) > 20
     for candidate in beyond[::10]:
-        verdict = sample.why_not(STORY, candidate.chunk_id, **options)
+        verdict = sample.why_not(ASKING, candidate.chunk_id, **options)
         assert verdict.step in ("no_route", "pool")
         ranks = dict(zip(candidate.routes, candidate.ranks, strict=True))
         assert verdict.numbers["places"] == ranks
@@ -200,7 +216,7 @@ class WindowedEmbedder(HashingEmbedder):
         return super().embed_query(" ".join(text.split()[:10]))
 
 
-TEXT = "the river and a lantern in winter " * 4 + "coffee with pepper under the bridge"
+TEXT = "the river and a lantern in winter " * 4 + "coffee with pepper under the bridge?"
 
 
 @pytest.mark.parametrize("granularity", ["turn", "session"])

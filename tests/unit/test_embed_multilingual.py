@@ -147,7 +147,7 @@ def test_it_is_opened_by_name_and_by_the_settings(monkeypatch: pytest.MonkeyPatc
     opened = open_embedder("multilingual")
     assert (opened.model, opened.dimension) == ("use-multilingual-3", 512)
     monkeypatch.setenv("MEMSENSE_EMBEDDER", "multilingual")
-    assert open_named_embedder(load_settings(), for_few=True).model == "use-multilingual-3"
+    assert open_named_embedder(load_settings()).model == "use-multilingual-3"
 
 
 def test_an_unknown_model_is_refused_with_the_known_one() -> None:

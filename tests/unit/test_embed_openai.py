@@ -232,7 +232,7 @@ def test_the_settings_bound_the_requests(monkeypatch: pytest.MonkeyPatch) -> Non
             update={"embedding_attempts": load_settings().embedding_attempts}
         )
         with pytest.raises(EmbeddingError):
-            open_named_embedder(again, for_few=True).embed(["abc"])
+            open_named_embedder(again).embed(["abc"])
     assert len(server.bodies) == 3
 
 

@@ -1,4 +1,4 @@
-"""Sentences of a long question that ask, and its windows, which are searched for if none does.
+"""Sentences of a long question that ask, or its ends if none does, and their windows.
 
 A long question is one that the embedder's model does not read to its end: most of it is a pasted
 text or a story, which would hide the sentence that asks.
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memsense.embed import Window
 from memsense.text.lexemes import list_lexemes
 from memsense.text.prompts import (
+    END_LENGTH,
     LONGEST_ASKING,
     MOST_ASKING,
     QUESTION_MARKS,
@@ -30,13 +31,13 @@ class ChosenWindows(NamedTuple):
 
 
 def find_asking(text: str) -> str:
-    """Return the sentences of a long question that ask, a line each; "" if they say too little.
+    """Return the sentences of a long question that ask, a line each, or its ends if none does.
 
         find_asking(f"{log}\\nWhich team owns the checkout service?")  # its last line
 
     A sentence asks if it ends in a question mark, or if it is one of the first or last two and
     begins with a question word or an order. Of more than four, the first and the last two count.
-    "Any ideas?" says too little: what it asks about is in the rest.
+    "Any ideas?" says too little: the rest says what it asks about, so that both ends count.
     """
     sentences = split_sentences(text)
     last = len(sentences) - 2
@@ -53,7 +54,9 @@ def find_asking(text: str) -> str:
     if len(asking) > MOST_ASKING:
         asking = asking[: MOST_ASKING // 2] + asking[-MOST_ASKING // 2 :]
     words = {lexeme for lexeme in list_lexemes(" ".join(asking), "") if len(lexeme) > 1}
-    return "\n".join(asking) if len(words - OPENERS) >= LEAST_WORDS else ""
+    if len(words - OPENERS) < LEAST_WORDS:
+        asking = [text[:END_LENGTH], text[-END_LENGTH:]]
+    return "\n".join(asking)
 
 
 def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:
