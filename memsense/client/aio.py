@@ -142,6 +142,7 @@ class AsyncMemory(OpenFacade):
     left_off = awaited(Memory.left_off)
     users = awaited(Memory.users)
     growth = awaited(Memory.growth)
+    statistics = awaited(Memory.statistics)
     matching_words = awaited(Memory.matching_words)
     get = awaited(Memory.get)
     get_many = awaited(Memory.get_many)

@@ -115,7 +115,8 @@ def assemble(
         filters = replace(request.filters, project=project)
         # Of a new folder, nothing is stored yet.
         with suppress(NotFoundError):
-            [inside] = searches.answer([replace(request, filters=filters)], trace=False)
+            more = [replace(request, filters=filters)]
+            [inside] = searches.answer(more, trace=False, counts=False)
     own, others = prefer_project(result, inside, is_own)
     relevance = judge(request.query, judged(own, result.analysis), result.question)
     sources: list[Source] = []

@@ -186,7 +186,7 @@ RULES: Mapping[type, Mapping[str, Mapping[str, Rule]]] = {
 """Rules by class, verb and parameter; that of the result is under "return"."""
 
 WHOLE_NAMESPACE: Mapping[type, frozenset[str]] = {
-    Memory: frozenset({"users", "growth", "import_from"}),
+    Memory: frozenset({"users", "growth", "statistics", "import_from"}),
     TracesResource: frozenset({"flush", "prune", "failures"}),
     Entities: frozenset({"rebuild"}),
 }

@@ -17,6 +17,7 @@ from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
 from memsense.ingest.pairing import EXCHANGE_GAP
 from memsense.inputs import (
+    AnyTime,
     AnyTokenizer,
     AnyWallTime,
     AsList,
@@ -129,6 +130,7 @@ if TYPE_CHECKING:
     from memsense.search.hits import SearchResult
     from memsense.search.prompt import Prompt
     from memsense.store.erasing import Receipt
+    from memsense.store.statistics import Statistics
     from memsense.store.versions import Version
 
 Joined = Annotated["Connection[Any] | AsyncConnection[Any]", open_connection]
@@ -1163,6 +1165,32 @@ class Memory:
             days: How many days to look back.
         """
         return self._listing.growth(days)
+
+    @takes
+    def statistics(
+        self,
+        *,
+        since: Annotated[AnyTime, about("Start, ISO 8601; default: a day before the end.")]
+        | None = None,
+        until: Annotated[AnyTime, about("End, ISO 8601; default: now.")] | None = None,
+        step: Annotated[Limit, about("Minutes of a period; default: a sixtieth of the time.")]
+        | None = None,
+    ) -> "Statistics":
+        """Return how many searches there were, how long they took, and the slowest.
+
+        They are those of the whole tenant, whether recorded or not, without texts and users. Other
+        processes write theirs every ten seconds. The setting `statistics_days` says how long they
+        are kept.
+
+        Args:
+            since: Start, ISO 8601; default: a day before the end.
+            until: End, ISO 8601; default: now.
+            step: Minutes of a period; default: a sixtieth of the time.
+
+        Raises:
+            InvalidInputError: If `since` is not before `until`, or there are over 2,000 periods.
+        """
+        return self._listing.searches(checked_time(since), checked_time(until), step)
 
     @takes
     def matching_words(

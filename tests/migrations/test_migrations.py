@@ -349,6 +349,19 @@ def test_namespaces_of_before_go_on_storing_what_calls_bring_as_it_is(
     assert stored == [("redact", "logs")]
 
 
+def test_a_store_of_before_gets_statistics_of_its_next_searches(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        memory.add("My sister keeps bees.", user_id="ada", session_id="s")
+        memory.search("Who keeps bees?", user_id="ada")
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0047") - 1])
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        assert memory.statistics().total.searches == 0
+        assert memory.search("Who keeps bees?", user_id="ada")
+        assert memory.statistics().total.searches == 1
+
+
 def test_a_migration_creates_the_views_anew(empty_database_url: str) -> None:
     upgrade(empty_database_url)
     before = catalog(empty_database_url)

@@ -68,6 +68,7 @@ ROUTES: dict[str, Decision] = {
     "PUT /v1/changes/{older}/{newer}": "own",
     "GET /v1/stats": "own",
     "GET /v1/growth": "whole",
+    "GET /v1/statistics": "whole",
     "POST /v1/erasures": "whole",
     "POST /v1/erasures/everywhere": "whole",
     "GET /v1/erasures": "whole",

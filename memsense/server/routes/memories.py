@@ -151,6 +151,10 @@ OPERATIONS = (
             answers.Day, "days", "Days", "Days on which exchanges were stored, the latest first.",
         ),
     ),
+    Operation(
+        method="GET", path="/statistics", verb="statistics", scope="read",
+        answer=answers.AllSearches,
+    ),
     # Erasures
     Operation(
         method="POST", path="/erasures", verb="erase", scope="admin", status=201,
