@@ -82,3 +82,10 @@ FROM memsense.slow_searches
 WHERE tenant_id = %(tenant_id)s AND asked_at >= %(since)s AND asked_at < %(until)s
 ORDER BY ms DESC, asked_at
 LIMIT 10;
+
+-- name: count_stored
+-- Of scope_statistics, which count the active chunks of each memory: no chunk is read.
+SELECT
+    (SELECT count(*) FROM memsense.scopes AS s WHERE s.tenant_id = %(tenant_id)s) AS users,
+    (SELECT coalesce(sum(t.chunk_count), 0)::bigint FROM memsense.scope_statistics AS t
+     WHERE t.tenant_id = %(tenant_id)s AND t.granularity = 'turn') AS memories;

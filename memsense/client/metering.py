@@ -265,13 +265,14 @@ class SearchMeter(Meter[tuple[str, int], SearchSum]):
     def _is_slow(self, tenant: str, day: int, ms: float) -> bool:
         """Return whether a search is among the slowest of its day that this process has counted."""
         with self._lock:
-            known = self._slowest.get(tenant)
-            if known is None or known[0] != day:
-                known = self._slowest[tenant] = (day, [])
-            if len(known[1]) < SLOWEST:
-                heappush(known[1], ms)
-            elif ms > known[1][0]:
-                heapreplace(known[1], ms)
+            counted_on, slowest = self._slowest.get(tenant, (day, list[float]()))
+            if counted_on != day:
+                slowest = []
+            self._slowest[tenant] = day, slowest
+            if len(slowest) < SLOWEST:
+                heappush(slowest, ms)
+            elif ms > slowest[0]:
+                heapreplace(slowest, ms)
             else:
                 return False
             return True

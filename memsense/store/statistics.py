@@ -77,13 +77,13 @@ class SearchSum:
         It lies in the right bucket, and is interpolated within it; None without any. The last
         bucket has no end: its start is returned.
         """
-        below, wanted = 0, share * sum(self.buckets)
+        below, place = 0, share * sum(self.buckets)
         for number, (start, end) in enumerate(
             zip((0, *BOUNDS), (*BOUNDS, BOUNDS[-1]), strict=True)
         ):
             count = self.buckets[number]
-            if count and below + count >= wanted:
-                return start + (end - start) * (wanted - below) / count
+            if count and below + count >= place:
+                return start + (end - start) * (place - below) / count
             below += count
         return None
 
@@ -125,6 +125,8 @@ class Statistics:
     """Searches of a tenant, all namespaces and users together: no text and no user.
 
     Attributes:
+        users: Number of memories of users that the tenant has now.
+        memories: Number of active chunks that they hold, session chunks left out.
         until: End of the time.
         step: Minutes of a period.
         total: Figures of the whole time.
@@ -132,6 +134,8 @@ class Statistics:
         slowest: The slowest searches, the slowest first: at most ten, and ten of a day.
     """
 
+    users: int
+    memories: int
     until: datetime
     step: int
     total: SearchFigures
@@ -188,7 +192,10 @@ def fetch_statistics(
         total.add(item)
     count = -((since - until) // timedelta(minutes=step))
     times = [since + timedelta(minutes=step * number) for number in range(count)]
+    [(users, memories)] = fetch_all(connection, "count_stored", values, FILE)
     return Statistics(
+        users=users,
+        memories=memories,
         until=until,
         step=step,
         total=SearchFigures.of(since, total),

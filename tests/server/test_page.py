@@ -68,6 +68,19 @@ def test_each_page_asks_for_a_key_and_comes_back(served: Served) -> None:
     assert stranger.get("/ui/").status_code == 200
 
 
+def test_the_pulse_shows_every_search_and_the_slowest(served: Served) -> None:
+    browser = sign_in(served)
+    for _ in range(20):
+        browser.get("/ui/?q=tea&tag=home")
+    for span in ("hour", "day", "week", "month", "quarter"):
+        text = browser.get(f"/ui/?span={span}").text
+        assert re.search(r"<dt>Searches</dt><dd>20\b", text), span
+        assert re.search(r"<dt>Median</dt><dd>[\d,]+ ms\b", text), span
+        assert text.count("<td>tags</td>") == 10
+        assert text.count("<rect ") > 4
+    assert browser.get("/ui/?span=year").status_code == 422
+
+
 @pytest.mark.parametrize("path", ["//evil.example", "https://evil.example", "/ui/\\evil", "/v1/x"])
 def test_signing_in_leads_to_no_other_place(served: Served, path: str) -> None:
     browser = TestClient(served.app, base_url=BASE, follow_redirects=False)
