@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from memsense.client.context import Context, no_chunk
@@ -12,6 +13,7 @@ from memsense.db.connection import Connection
 from memsense.errors import InvalidInputError
 from memsense.search.request import Filters
 from memsense.store import listing
+from memsense.store.life import Life, fetch_life
 from memsense.store.listing import Order
 from memsense.store.reads import fetch_history, fetch_shown, fetch_statistics
 from memsense.store.scopes import Namespace, find_tenant
@@ -151,6 +153,12 @@ class Listing:
             )
         )
         return _page(rows, limit, lambda it: write_cursor("users", it.user_id))
+
+    def life(self, user_id: str) -> Life:
+        """Return the life of a user."""
+        none = Life(user_id=user_id, weeks=(), lanes=())
+        read = partial(fetch_life, user_id=user_id)
+        return self._context.read_stored(read, none)
 
     def growth(self, days: int) -> list[DayCount]:
         """Return the number of exchanges stored on each of the last days that has any."""

@@ -26,6 +26,7 @@ from memsense.search.profiles import Profile
 from memsense.search.prompt import Prompt
 from memsense.store import traces as recorded
 from memsense.store.erasing import Receipt
+from memsense.store.life import Life
 from memsense.store.projects import Project
 from memsense.store.versions import Version
 from memsense.types import (
@@ -304,6 +305,7 @@ class UserMemory(OneUser):
         self, chunk_ids: Sequence[int], *, timeout: float | None = None
     ) -> list[SupersededFact]: ...
     def stats(self, *, timeout: float | None = None) -> list[ScopeStatistics]: ...
+    def life(self) -> Life: ...
     def forget(
         self,
         chunk_id: int,

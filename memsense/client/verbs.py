@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from memsense.search.hits import SearchResult
     from memsense.search.prompt import Prompt
     from memsense.store.erasing import Receipt
+    from memsense.store.life import Life
     from memsense.store.statistics import Statistics
     from memsense.store.versions import Version
 
@@ -1151,6 +1152,15 @@ class Memory:
             cursor: `next_cursor` of the page before; default: the first page.
         """
         return self._listing.users(limit=limit, cursor=cursor)
+
+    @takes
+    def life(self, *, user_id: Annotated[Id, about("The user.")]) -> "Life":
+        """Return a user's sessions by week, and the facts of theirs that have changed.
+
+        Args:
+            user_id: The user.
+        """
+        return self._listing.life(user_id)
 
     @takes
     def growth(

@@ -67,6 +67,7 @@ ROUTES: dict[str, Decision] = {
     "GET /v1/changes": "own",
     "PUT /v1/changes/{older}/{newer}": "own",
     "GET /v1/stats": "own",
+    "GET /v1/users/{user_id:path}/life": "own",
     "GET /v1/growth": "whole",
     "GET /v1/statistics": "whole",
     "POST /v1/erasures": "whole",
@@ -167,6 +168,7 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/traces/{trace_id}": "own",
     "GET /ui/traces/{trace_id}/replay": "own",
     "GET /ui/traces/{trace_id}/difference": "own",
+    "GET /ui/users/{user:path}": "own",
     "GET /ui/questions": "whole",
     "GET /ui/questions/set": "whole",
     "POST /ui/questions/label": "whole",
@@ -315,8 +317,8 @@ WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
 GROUP BY c.relname
 """
 
-CHANGED_BY_ADA = {"access_keys", "write_keys"}
-"""Tables of which no row says whose it is, and that every use of a key changes."""
+CHANGED_BY_ADA = {"access_keys", "write_keys", "search_minutes", "slow_searches"}
+"""Tables of which no row says whose it is, and that every use of a key, or search, changes."""
 
 
 def of_bob(url: str) -> dict[str, Any]:

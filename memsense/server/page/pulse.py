@@ -34,8 +34,8 @@ async def take_pulse(memory: AsyncMemSense, span: Span) -> dict[str, Any]:
     # A minute is whole, so that no period ends within one.
     until = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
     since, step = until - timedelta(minutes=minutes), minutes // COLUMNS
-    found = await memory.statistics(since=since, until=until, step=step)
-    total, periods = found.total, found.periods
+    statistics = await memory.statistics(since=since, until=until, step=step)
+    total, periods = statistics.total, statistics.periods
     days = -(-minutes // SPANS["day"])
     stored = {it.day: it.exchanges for it in await memory.growth(days=days)}
     dates = [until.date() - timedelta(days=days - number) for number in range(days + 1)]
@@ -46,11 +46,19 @@ async def take_pulse(memory: AsyncMemSense, span: Span) -> dict[str, Any]:
         _tile("Failed", total.failed, [it.failed for it in periods]),
         _tile("Median", _in_ms(total.p50_ms), [it.p50_ms for it in periods]),
         _tile("95th percentile", _in_ms(total.p95_ms), [it.p95_ms for it in periods]),
-        _tile("Memories", found.memories, [stored.get(it, 0) for it in dates], "stored by day"),
-        _tile("Users", found.users),
+        _tile(
+            "Memories", statistics.memories, [stored.get(it, 0) for it in dates], "stored by day"
+        ),
+        _tile("Users", statistics.users),
         _tile("Jobs", jobs.waiting + jobs.running, hint=f"{jobs.dead} dead"),
     ]
-    return {"span": span, "spans": SPANS, "tiles": tiles, "slowest": found.slowest, "step": step}
+    return {
+        "span": span,
+        "spans": SPANS,
+        "tiles": tiles,
+        "slowest": statistics.slowest,
+        "step": step,
+    }
 
 
 def _tile(

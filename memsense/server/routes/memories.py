@@ -146,6 +146,10 @@ OPERATIONS = (
         ),
     ),
     Operation(
+        method="GET", path="/users/{user_id:path}/life", verb="life", scope="read",
+        answer=answers.UserLife,
+    ),
+    Operation(
         method="GET", path="/growth", verb="growth", scope="read",
         answer=list_of(
             answers.Day, "days", "Days", "Days on which exchanges were stored, the latest first.",
