@@ -201,7 +201,7 @@ NAMES_NOTHING = {
     "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
-    "state", "decision", "again", "version",
+    "state", "step", "span", "decision", "again", "version",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout", "exchange_gap", "set_name", "right", "before", "after",
