@@ -292,6 +292,8 @@ def test_keys_settings_jobs_and_users(
     keyboard.button("Drop job")
     dead.first.wait_for(state="detached")
     keyboard.link("ada")
+    page.get_by_role("heading", name="Facts that changed").wait_for()
+    keyboard.link("All memories")
     page.get_by_role("heading", name="Memories").wait_for()
     keyboard.fill("Type the user's id to confirm", "ada")
     page.keyboard.press("Enter")
