@@ -77,13 +77,14 @@ class Searches:
         `trace_sample`. Unless `counts` is false, they are in the statistics of searches.
         """
         context, started = self._context, time.perf_counter()
-        results: list[SearchResult] | None = None
+        answered: list[SearchResult] | None = None
         # Recorded searches and spans hold the question.
         requests = [replace(it, query=context.clean(it.query) or "[private]") for it in requests]
         try:
             with telemetry.operation("search_memory", context.store_id) as span:
                 with context.recorder.search_running():
                     results = context.read(lambda it: self._on(it).find(requests, trace=trace))
+                answered = results
                 telemetry.record_search_time(time.perf_counter() - started)
                 for result in results:
                     if not result.hits:
@@ -95,7 +96,7 @@ class Searches:
         finally:
             if counts:
                 each = 1000 * (time.perf_counter() - started) / len(requests)
-                context.search_meter.count(context.settings.tenant, requests, results, each)
+                context.search_meter.count(context.settings.tenant, requests, answered, each)
         return results
 
     def find(self, requests: Sequence[SearchRequest], *, trace: bool | None) -> list[SearchResult]:
