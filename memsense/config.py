@@ -215,6 +215,9 @@ class Settings(BaseModel):
     trace_days: float = Field(
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
     )
+    statistics_days: float = Field(
+        default=90.0, ge=0, description="age at which statistics of searches are deleted"
+    )
     purge_days: float = Field(
         default=30.0,
         ge=0,

@@ -92,6 +92,19 @@ SELECT
 FROM page AS p
 ORDER BY coalesce(p.last_at, '-infinity') DESC, p.user_id, p.session_id
 
+-- name: count_by_week
+-- A user's sessions and exchanges in each week (UTC, from Monday) that has any, earliest first.
+SELECT
+    date_trunc('week', c.occurred_at AT TIME ZONE 'UTC')::date AS week,
+    count(DISTINCT c.session_id) AS sessions, count(*) AS exchanges
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
+WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.user_id = %(user_id)s
+  AND c.granularity = 'turn' AND c.part = 0 AND c.status = 'active' AND c.occurred_at IS NOT NULL
+  AND (c.expires_at IS NULL OR c.expires_at > now())
+GROUP BY 1
+ORDER BY 1;
+
 -- name: count_by_day
 -- How many exchanges were stored on each day (UTC) that has any, latest first.
 SELECT (c.recorded_at AT TIME ZONE 'UTC')::date AS day, count(*) AS exchanges

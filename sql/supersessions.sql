@@ -169,6 +169,7 @@ JOIN memsense.chunks AS newer
 WHERE l.tenant_id = %(tenant_id)s
   AND l.scope_id IN (SELECT scope_id FROM scope)
   AND (%(state)s::text IS NULL OR l.state = %(state)s)
+  AND older.status = 'active' AND newer.status = 'active'
   AND (%(before_newer)s::bigint IS NULL OR (l.chunk_id, l.older_id) < (%(before_newer)s, %(before_older)s))
   AND {is_newer_shown}
   AND {is_older_shown}

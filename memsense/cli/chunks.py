@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memsense.client.memory import MemSense
 
 EXCERPT = 240
+MOST_DAYS = 36_500
 
 
 STDIN = "-"
@@ -154,13 +155,31 @@ def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> 
 
 
 @options_of("stats")
-def stats(ctx: typer.Context, *, selection: Selection, output: Output = "table") -> None:
-    """Show statistics of each user's memory in the namespace.
+def stats(
+    ctx: typer.Context,
+    *,
+    selection: Selection,
+    searches: Annotated[
+        int | None,
+        typer.Option(
+            metavar="DAYS",
+            min=1,
+            max=MOST_DAYS,
+            help="Show the tenant's searches of so many days instead, recorded or not.",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> None:
+    """Show statistics of each user's memory in the namespace, or of searches.
 
     \b
       memsense stats
+      memsense stats --searches 7
       memsense --namespace demo stats --json
     """
+    if searches is not None:
+        _show_searches(ctx, searches, output)
+        return
     with target_of(ctx).open() as memory:
         scopes = memory.stats(**selection)
     if print_data(output, [asdict(scope) for scope in scopes]):
@@ -185,6 +204,26 @@ def stats(ctx: typer.Context, *, selection: Selection, output: Output = "table")
             scope.language,
             scope.model or "-",
         )
+    console().print(rows)
+
+
+def _show_searches(ctx: typer.Context, days: int, output: OutputForm) -> None:
+    with target_of(ctx).open() as memory:
+        statistics = memory.statistics(since=datetime.now(UTC) - timedelta(days=days))
+    if print_data(output, asdict(statistics)):
+        return
+    numbers = ("searches", "empty", "failed", "mean ms", "p50 ms", "p95 ms", "p99 ms")
+    rows = table("from", *numbers, right=numbers)
+    for item in (*(it for it in statistics.periods if it.searches), statistics.total):
+        counts = (item.searches, item.empty, item.failed)
+        times = (item.mean_ms, item.p50_ms, item.p95_ms, item.p99_ms)
+        label = "total" if item is statistics.total else when(item.at)
+        add_row(rows, label, *counts, *("-" if ms is None else f"{ms:.0f}" for ms in times))
+    console().print(rows)
+    rows = table("slowest", "ms", "characters", "profile", "filters", right=("ms", "characters"))
+    for slow in statistics.slowest:
+        filters = ", ".join(slow.filters)
+        add_row(rows, when(slow.asked_at), f"{slow.ms:.0f}", slow.length, slow.profile, filters)
     console().print(rows)
 
 

@@ -101,10 +101,10 @@ def assemble(
         return Prompt(notes=[SMALL_TALK])
     request = replace(request, query=queries[0], top_k=HITS)
 
-    def search(filters: Filters, *, trace: bool | None) -> tuple[SearchResult, list[Hit]]:
+    def search(filters: Filters, *, again: bool = False) -> tuple[SearchResult, list[Hit]]:
         """Return the first query's result, and the hits of all queries in turn, each once."""
         requests = [replace(request, query=query, filters=filters) for query in queries]
-        results = searches.answer(requests, trace=trace)
+        results = searches.answer(requests, trace=False if again else trace, counts=not again)
         hits: dict[int, Hit] = {}
         for row in zip_longest(*results):
             for number, hit in enumerate(row):
@@ -119,7 +119,7 @@ def assemble(
         return replace(source_of(hit, apart=apart), query=query_of[hit.chunk_id])
 
     query_of: dict[int, int] = {}
-    result, hits = search(request.filters, trace=trace)
+    result, hits = search(request.filters)
     notes = list(result.notes)
     if queries != [fold_blanks(prompt)]:
         notes.append(Note("prompt", f"searched for a part of the prompt: {queries[-1]}"))
@@ -136,7 +136,7 @@ def assemble(
         filters = replace(request.filters, project=project)
         # Of a new folder, nothing is stored yet.
         with suppress(NotFoundError):
-            _, inside = search(filters, trace=False)
+            _, inside = search(filters, again=True)
     own, others = prefer_project(hits, inside, is_own)
     relevance = judge(request.query, judged(own, result.analysis), result.question)
     sources: list[Source] = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memsense import telemetry
 from memsense.client.embedders import Embedders
+from memsense.client.metering import CallMeter, Meter, SearchMeter
 from memsense.client.models import open_reranker, open_tagger
 from memsense.config import Settings
 from memsense.db import Pool, run_autocommit, run_read, run_transaction
@@ -38,7 +39,6 @@ from memsense.text.secrets import clean
 from memsense.types import ENGLISH_MODEL, EmbeddingModel, EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
-    from memsense.client.metering import CallMeter
     from memsense.client.place import Place
     from memsense.draft.facets.model import FacetTagger
     from memsense.draft.vectors import BatchVectors, EmbedderBackoff, VectorSpace
@@ -76,13 +76,13 @@ class Context:
         extractor: "EntityExtractor | None" = None,
         reranker: Reranker | None = None,
         make_worker: "Callable[[Context], BackgroundThread]",
-        meter: "CallMeter | None" = None,
+        beside: "Context | None" = None,
     ) -> None:
         """Take over open connections.
 
         Models that are passed win over those that the settings name. `make_worker` makes the
-        worker of this process, when the first job is left to it. `meter` is that of another context
-        over the same connections; without one, calls are counted if the settings say so.
+        worker of this process, when the first job is left to it. `beside` is another context over
+        the same connections, whose meters count for this one, too.
         """
         self._place = place
         self.pool = place.pool
@@ -98,18 +98,19 @@ class Context:
         self._given_extractor = extractor
         self._given_reranker = reranker
         self._make_worker = make_worker
-        self._owns_meter = meter is None and settings.metering
-        if self._owns_meter:
-            from memsense.client.metering import CallMeter
-
-            meter = CallMeter(place.pool)
-        self.meter = meter
+        self._own_meters: list[Meter[Any, Any]] = []
+        if beside is not None:
+            self.meter, self.search_meter = beside.meter, beside.search_meter
+        else:
+            self.search_meter = SearchMeter(place.pool, days=settings.statistics_days)
+            self.meter = CallMeter(place.pool) if settings.metering else None
+            self._own_meters = [it for it in (self.search_meter, self.meter) if it is not None]
         self._namespace: Namespace | None = None
         self._written_models: Sequence[EmbeddingModel] = ()
         self._tuned: tuple[Namespace, Profile] | None = None
 
     def close(self) -> None:
-        """Write waiting traces and counted calls, and close.
+        """Write waiting traces, counted searches and calls, and close.
 
         The embedded server stops after its last user.
         """
@@ -117,8 +118,8 @@ class Context:
         if "background" in self.__dict__:
             self.background.close()
         self.recorder.close()
-        if self.meter is not None and self._owns_meter:
-            self.meter.close()
+        for meter in self._own_meters:
+            meter.close()
         self._place.close()
 
     def beside(self, tenant: str, namespace: str) -> "Context":
@@ -137,7 +138,7 @@ class Context:
             extractor=self._given_extractor,
             reranker=self._given_reranker,
             make_worker=self._make_worker,
-            meter=self.meter,
+            beside=self,
         )
         other.embedders = self.embedders.apart()
         other.known_keys = self.known_keys

@@ -1,18 +1,24 @@
 """Pages of what is stored: chunks, sessions, users."""
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from memsense.client.context import Resource, no_chunk
 from memsense.client.cursors import read_cursor, write_cursor
 from memsense.db import run_read
 from memsense.db.connection import Connection
+from memsense.errors import InvalidInputError
 from memsense.search.request import Filters
 from memsense.store import listing
+from memsense.store.life import Life, fetch_life
 from memsense.store.listing import Order
 from memsense.store.reads import fetch_history, fetch_shown, fetch_statistics
-from memsense.store.scopes import Namespace
+from memsense.store.scopes import Namespace, find_tenant
+from memsense.store.statistics import MOST_PERIODS, PERIODS, Statistics
+from memsense.store.statistics import fetch_statistics as fetch_searches
 from memsense.store.supersession import list_changes, list_supersessions
 from memsense.types import (
     ChangeState,
@@ -145,10 +151,37 @@ class Listing(Resource):
         )
         return _page(rows, limit, lambda it: write_cursor("users", it.user_id))
 
+    def life(self, user_id: str) -> Life:
+        """Return the life of a user."""
+        none = Life(user_id=user_id, weeks=(), lanes=())
+        read = partial(fetch_life, user_id=user_id)
+        return self._context.read_stored(read, none)
+
     def growth(self, days: int) -> list[DayCount]:
         """Return the number of exchanges stored on each of the last days that has any."""
         since = datetime.now(UTC) - timedelta(days=min(days, LONGEST_GROWTH))
         return self._read(lambda it, namespace: listing.count_by_day(it, namespace, since))
+
+    def searches(
+        self, since: datetime | None, until: datetime | None, step: int | None
+    ) -> Statistics:
+        """Return the statistics of the tenant's searches, in periods of `step` minutes."""
+        until = until or datetime.now(UTC)
+        since = since or until - timedelta(days=1)
+        minutes = (until - since) / timedelta(minutes=1)
+        if minutes <= 0:
+            raise InvalidInputError(f"since: {since} is not before until: {until}")
+        step = step or math.ceil(minutes / PERIODS)
+        if minutes / step > MOST_PERIODS:
+            raise InvalidInputError(f"step: {step} gives more than {MOST_PERIODS:,} periods")
+        context = self._context
+        context.search_meter.flush()
+
+        def read(connection: Connection) -> Statistics:
+            tenant_id = context.pool.tenant_id or find_tenant(connection, context.settings.tenant)
+            return fetch_searches(connection, tenant_id, since, until, step)
+
+        return run_read(context.pool, read)
 
     def matching_words(self, words: Sequence[str], lexemes: Sequence[str]) -> set[str]:
         """Return the words that have one of the lexemes."""

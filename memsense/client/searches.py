@@ -65,25 +65,34 @@ class Searches:
         return Searches(self._context, self._writes, model=self._model, pool=pool)
 
     def answer(
-        self, requests: Sequence[SearchRequest], *, trace: bool | None
+        self, requests: Sequence[SearchRequest], *, trace: bool | None, counts: bool = True
     ) -> list[SearchResult]:
         """Return the results of requests with the same filters.
 
         They are recorded if `trace` is true, and a share of them if it is None, by the setting
-        `trace_sample`.
+        `trace_sample`. Unless `counts` is false, they are in the statistics of searches.
         """
         context, started = self._context, time.perf_counter()
+        answered: list[SearchResult] | None = None
         # Recorded searches and spans hold the question.
         requests = [replace(it, query=context.clean(it.query) or "[private]") for it in requests]
-        with telemetry.operation("search_memory", context.store_id) as span:
-            with context.recorder.search_running():
-                results = context.read(lambda it: self._on(it).find(requests, trace=trace))
-            telemetry.record_search_time(time.perf_counter() - started)
-            for result in results:
-                if not result.hits:
-                    telemetry.count_empty(context.store_id)
-            if span.is_recording:
-                describe_search(span, requests, results, with_text=context.settings.telemetry_text)
+        try:
+            with telemetry.operation("search_memory", context.store_id) as span:
+                with context.recorder.search_running():
+                    results = context.read(lambda it: self._on(it).find(requests, trace=trace))
+                answered = results
+                telemetry.record_search_time(time.perf_counter() - started)
+                for result in results:
+                    if not result.hits:
+                        telemetry.count_empty(context.store_id)
+                if span.is_recording:
+                    describe_search(
+                        span, requests, results, with_text=context.settings.telemetry_text
+                    )
+        finally:
+            if counts:
+                each = 1000 * (time.perf_counter() - started) / len(requests)
+                context.search_meter.count(context.settings.tenant, requests, answered, each)
         return results
 
     def find(self, requests: Sequence[SearchRequest], *, trace: bool | None) -> list[SearchResult]:

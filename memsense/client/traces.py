@@ -173,6 +173,8 @@ class TracesResource:
     def statistics(self, *, user_id: OnlyUserId | None = None) -> recorded.TraceStatistics:
         """Return how many searches are recorded, how many found nothing, and their times.
 
+        Those of all searches, recorded or not, are in `memory.statistics` (GET /v1/statistics).
+
         Args:
             user_id: Only this user's; default: all users'.
         """

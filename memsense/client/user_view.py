@@ -161,6 +161,7 @@ RULES: Mapping[type, Mapping[str, Mapping[str, Rule]]] = {
         "decide_change": {"older": own_chunk, "newer": own_chunk},
         "superseded_facts": {"user_id": view_user, "chunk_ids": keep_value},
         "stats": _OF_USER,
+        "life": _OF_USER,
         "forget": _ONE_CHUNK,
         "archive": _ONE_CHUNK,
         "erase": _OF_USER,
@@ -186,7 +187,7 @@ RULES: Mapping[type, Mapping[str, Mapping[str, Rule]]] = {
 """Rules by class, verb and parameter; that of the result is under "return"."""
 
 WHOLE_NAMESPACE: Mapping[type, frozenset[str]] = {
-    Memory: frozenset({"users", "growth", "import_from"}),
+    Memory: frozenset({"users", "growth", "statistics", "import_from"}),
     TracesResource: frozenset({"flush", "prune", "failures"}),
     Entities: frozenset({"rebuild"}),
 }

@@ -123,6 +123,8 @@ if TYPE_CHECKING:
     from memsense.search.hits import SearchResult
     from memsense.search.prompt import Prompt
     from memsense.store.erasing import Receipt
+    from memsense.store.life import Life
+    from memsense.store.statistics import Statistics
     from memsense.store.versions import Version
 
 Joined = Annotated["Connection[Any] | AsyncConnection[Any]", open_connection]
@@ -1087,6 +1089,15 @@ class Memory:
         return self._listing.users(limit=limit, cursor=cursor)
 
     @takes
+    def life(self, *, user_id: Id) -> "Life":
+        """Return a user's sessions by week, and the facts of theirs that have changed.
+
+        Args:
+            user_id: The user.
+        """
+        return self._listing.life(user_id)
+
+    @takes
     def growth(self, *, days: Limit = 30) -> "Sequence[DayCount]":
         """Return how many exchanges were stored on each day, the latest first.
 
@@ -1097,6 +1108,30 @@ class Memory:
             days: How many days to look back.
         """
         return self._listing.growth(days)
+
+    @takes
+    def statistics(
+        self,
+        *,
+        since: AnyTime | None = None,
+        until: AnyTime | None = None,
+        step: Limit | None = None,
+    ) -> "Statistics":
+        """Return how many searches there were, how long they took, and the slowest.
+
+        They are those of the whole tenant, whether recorded or not, without texts and users. Other
+        processes write theirs every ten seconds. The setting `statistics_days` says how long they
+        are kept.
+
+        Args:
+            since: Start, ISO 8601; default: a day before the end.
+            until: End, ISO 8601; default: now.
+            step: Minutes of a period; default: a sixtieth of the time.
+
+        Raises:
+            InvalidInputError: If `since` is not before `until`, or there are over 2,000 periods.
+        """
+        return self._listing.searches(checked_time(since), checked_time(until), step)
 
     @takes
     def matching_words(self, words: Names, lexemes: Names) -> set[str]:

@@ -32,8 +32,10 @@ from memsense.store.erasing import Receipt
 from memsense.store.expiring import Swept
 from memsense.store.indexes import IndexChange
 from memsense.store.jobs import Job, JobCounts
+from memsense.store.life import Life
 from memsense.store.reindexing import Reindexing
 from memsense.store.settings import RecordedChange
+from memsense.store.statistics import Statistics
 from memsense.store.traces import Trace, TraceStatistics, TraceSummary
 from memsense.store.versions import Version
 from memsense.types import (
@@ -304,6 +306,14 @@ class User(answer_of(ScopeStatistics)):
 
 class Day(answer_of(DayCount)):
     """The exchanges that were stored on a day."""
+
+
+class AllSearches(answer_of(Statistics, step=Field(description="Minutes of a period."))):
+    """Searches of the tenant, recorded or not: in total, by period, and the slowest."""
+
+
+class UserLife(answer_of(Life)):
+    """A user's sessions by week, and facts with the statements that replaced each other."""
 
 
 class KeptVersion(answer_of(Version, content=Field(description="Its fields by name."))):

@@ -32,6 +32,11 @@ class CallSum:
     failures: int = 0
     milliseconds: float = 0.0
 
+    @property
+    def count(self) -> int:
+        """Number of calls."""
+        return self.calls
+
     def add(self, other: "CallSum") -> None:
         """Add another sum to this one."""
         self.calls += other.calls

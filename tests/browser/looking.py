@@ -4,8 +4,9 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,3 +87,24 @@ def open_page(browser: "Browser", site: Site, key: str | None = "admin", **optio
         page.get_by_role("button", name="Sign in").click()
         page.get_by_role("heading", name="Ask").wait_for()
     return page
+
+
+def name_changes(site: Site) -> None:
+    """Let some of Ada's statements replace earlier ones."""
+    homes = ["I moved to Porto for work.", "I moved to Faro, near the sea."]
+    said = [site.chunks["I moved to Lisbon in March."]]
+    for number, text in enumerate(homes):
+        at = START + timedelta(days=20 + 30 * number)
+        messages = [{"role": "user", "content": text, "at": at}]
+        [chunk] = site.memory.add(messages, user_id="ada", session_id=f"move-{number}")
+        said.append(chunk.chunk_id)
+    for older, newer in pairwise(said):
+        site.memory.decide_change(older, newer, decision="set", reason="she has moved")
+
+
+def search_often(site: Site) -> None:
+    """Search for a while, so that there are statistics."""
+    for question in ("Which tea?", "Where does Clara live?", "Lisbon"):
+        for _ in range(4):
+            site.memory.search(question, user_id="ada", trace=False)
+    site.memory.search("tea", user_id="ada", tags=["absent"])

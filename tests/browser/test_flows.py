@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from looking import AXE, Site, open_page
+from looking import AXE, Site, name_changes, open_page, search_often
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -297,9 +297,9 @@ def test_a_memory_is_found_in_its_session_forgotten_and_restored(page: "Page", s
 
 def test_memories_are_found_by_words_and_changed_together(page: "Page", site: Site) -> None:
     page.goto("/ui/memories")
-    page.get_by_label("Words in the memories").fill("green tea")
+    page.get_by_label("Text in the memories").fill("green tea")
     page.get_by_role("button", name="Show", exact=True).click()
-    page.get_by_role("heading", name="with these words").wait_for()
+    page.get_by_role("heading", name="with this text").wait_for()
     chunk_id = site.chunks["I drink green tea every morning instead of coffee."]
     page.get_by_label(f"Choose memory {chunk_id}", exact=True).check()
     page.get_by_label("New tag").fill("drinks")
@@ -445,14 +445,40 @@ def test_traces_are_opened_replayed_and_compared(page: "Page", pictures: Path) -
     page.get_by_text("No such search is recorded").wait_for()
 
 
-def test_health_tells_findings_counts_and_growth(page: "Page", pictures: Path) -> None:
+def test_health_tells_findings_jobs_users_and_sizes(page: "Page", pictures: Path) -> None:
     page.goto("/ui/health")
-    for name in ("Findings", "Searches", "Jobs", "Users", "Growth", "Sizes"):
+    for name in ("Findings", "Jobs", "Users", "Sizes"):
         assert page.get_by_role("heading", name=name).is_visible()
     assert "shared_buffers" in (page.get_by_role("region", name="Findings").text_content() or "")
     users = page.get_by_role("region", name="Users")
     assert users.get_by_role("link", name="ada").is_visible()
     page.screenshot(path=pictures / "health.png", full_page=True)
+
+
+def test_the_pulse_shows_searches_and_the_slowest(page: "Page", site: Site) -> None:
+    search_often(site)
+    page.goto("/ui/")
+    tile = page.locator(".tile", has_text="Searches")
+    assert "13" in tile.inner_text()
+    assert tile.locator("rect").count() >= 1
+    page.get_by_role("link", name="hour").click()
+    page.locator("[aria-current=true]", has_text="hour").wait_for()
+    assert page.get_by_role("region", name="Slowest searches").get_by_role("row").count() == 11
+
+
+def test_arrows_go_along_a_lane_and_a_click_opens_the_memory(page: "Page", site: Site) -> None:
+    name_changes(site)
+    page.goto("/ui/users/ada")
+    lane = page.get_by_role("group", name="moved")
+    bars = lane.get_by_role("link")
+    assert bars.count() == 3
+    bars.first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert "Porto" in str(page.evaluate("document.activeElement.getAttribute('aria-label')"))
+    bars.last.click()
+    page.get_by_text("Faro, near the sea").first.wait_for()
+    assert "/ui/memories/" in page.url
 
 
 def test_signing_in_and_out(chromium: "Browser", site: Site) -> None:
@@ -580,9 +606,15 @@ def test_axe_finds_no_violation_on_any_page(
     page.locator("[aria-pressed=true]").wait_for()
     site.memory.forget(1)
     site.memory.settings.set(lexical=1.5)
+    search_often(site)
+    name_changes(site)
+    page.goto("/ui/users/ada")
+    page.get_by_role("group", name="moved").wait_for()
+    found += violations(page)
     site.memory.erase(user_id="ada", session_id="monday")
     [receipt] = site.memory.erasures.list()
-    more = ("/ui/memories", "/ui/memories?q=tea", SESSION.replace("monday", "tuesday"), SESSION,
+    more = ("/ui/memories", "/ui/memories?q=tea", "/ui/users/bo", "/ui/users/ada",
+            SESSION.replace("monday", "tuesday"), SESSION,
             "/ui/memories/4", "/ui/memories/99", "/ui/add", "/ui/keys", "/ui/erasures",
             f"/ui/erasures/{receipt.erasure_id}", "/ui/settings", "/ui/nowhere", "/ui/questions",
             "/ui/questions/set?name=questions&lexical=0", "/ui/context",

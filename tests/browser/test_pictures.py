@@ -11,7 +11,7 @@ from struct import pack
 from typing import TYPE_CHECKING
 
 import numpy as np
-from looking import Site, open_page
+from looking import Site, name_changes, open_page, search_often
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -85,7 +85,11 @@ def test_each_view_has_a_picture_in_the_docs(
         "keys": "/ui/keys",
         "erasures": f"/ui/erasures/{receipt.erasure_id}",
         "health": "/ui/health",
+        "pulse": "/ui/",
+        "user": "/ui/users/ada",
     }
+    name_changes(site)
+    search_often(site)
     sizes: dict[str, int] = {}
     for name, path in views.items():
         page.goto(path)

@@ -339,14 +339,14 @@ def test_no_key_of_one_user_opens_the_whole_tenant_after_a_downgrade(
 def test_keys_of_before_open_every_namespace_and_those_of_one_go_with_a_downgrade(
     empty_database_url: str,
 ) -> None:
-    upgrade(empty_database_url, REVISIONS[REVISIONS.index("0050") - 1])
+    upgrade(empty_database_url, REVISIONS[REVISIONS.index("0048") - 1])
     execute(
         empty_database_url,
         "INSERT INTO memsense.tenants (name) VALUES ('acme');"
         " INSERT INTO memsense.access_keys (tenant_id, key_id, key_hash, name, scopes, created_by)"
         " VALUES (1, 'a', '', 'of before', '{read}', 'me')",
     )
-    upgrade(empty_database_url, "0050")
+    upgrade(empty_database_url, "0048")
     execute(
         empty_database_url,
         "INSERT INTO memsense.access_keys"
@@ -355,7 +355,7 @@ def test_keys_of_before_open_every_namespace_and_those_of_one_go_with_a_downgrad
     )
     keys = "SELECT name, namespace FROM memsense.access_keys ORDER BY name"
     assert execute(empty_database_url, keys) == [("of before", None), ("of one", "second")]
-    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0050") - 1])
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0048") - 1])
     names = "SELECT name FROM memsense.access_keys"
     assert execute(empty_database_url, names) == [("of before",)]
 
@@ -374,6 +374,19 @@ def test_namespaces_of_before_go_on_storing_what_calls_bring_as_it_is(
         upgrade(empty_database_url)
         stored = connection.execute("SELECT name, value FROM memsense.settings").fetchall()
     assert stored == [("redact", "logs")]
+
+
+def test_a_store_of_before_gets_statistics_of_its_next_searches(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        memory.add("My sister keeps bees.", user_id="ada", session_id="s")
+        memory.search("Who keeps bees?", user_id="ada")
+    downgrade(empty_database_url, REVISIONS[REVISIONS.index("0047") - 1])
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        assert memory.statistics().total.searches == 0
+        assert memory.search("Who keeps bees?", user_id="ada")
+        assert memory.statistics().total.searches == 1
 
 
 def test_a_migration_creates_the_views_anew(empty_database_url: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 from itertools import product
 from pathlib import Path
@@ -66,6 +67,40 @@ def test_each_page_asks_for_a_key_and_comes_back(served: Served) -> None:
     assert "SameSite=lax" in cookie
     assert key not in cookie
     assert stranger.get("/ui/").status_code == 200
+
+
+def test_the_pulse_shows_every_search_and_the_slowest(served: Served) -> None:
+    browser = sign_in(served)
+    for _ in range(20):
+        browser.get("/ui/?q=tea&tag=home")
+    for span in ("hour", "day", "week", "month", "quarter"):
+        text = browser.get(f"/ui/?span={span}").text
+        assert re.search(r"<dt>Searches</dt><dd>20\b", text), span
+        assert re.search(r"<dt>Median</dt><dd>[\d,]+ ms\b", text), span
+        assert text.count("<td>tags</td>") == 10
+        assert text.count("<rect ") > 4
+    assert browser.get("/ui/?span=year").status_code == 422
+
+
+def test_memories_with_a_text_come_by_pages_and_months(served: Served) -> None:
+    memory = served.tenants.memory("acme")
+    for number in range(60):
+        at = datetime(2026, 4 + number // 30, 1 + number % 30, 12, tzinfo=UTC)
+        said = [{"role": "user", "content": f"The teapot number {number}.", "at": at}]
+        memory.add(said, user_id="ada", session_id=f"s{number}")
+    browser = sign_in(served)
+    text = browser.get("/ui/memories?q=the+TEAPOT").text
+    assert "50 memories with this text, and earlier ones" in text
+    assert re.findall(r'class="month">([^<]+)', text) == ["May 2026", "April 2026"]
+    assert "<mark>teapot</mark>" in text
+    following = re.search(r'href="([^"]+)">Earlier memories', text)
+    assert following
+    text = browser.get(unescape(following[1])).text
+    assert "10 more memories with this text" in text
+    assert "Earlier memories" not in text
+    assert browser.get("/ui/memories?q=tea&cursor=x").status_code == 400
+    text = browser.get("/ui/memories").text
+    assert re.findall(r'class="month">([^<]+)', text) == ["May 2026"]
 
 
 @pytest.mark.parametrize("path", ["//evil.example", "https://evil.example", "/ui/\\evil", "/v1/x"])

@@ -67,7 +67,9 @@ ROUTES: dict[str, Decision] = {
     "GET /v1/changes": "own",
     "PUT /v1/changes/{older}/{newer}": "own",
     "GET /v1/stats": "own",
+    "GET /v1/users/{user_id:path}/life": "own",
     "GET /v1/growth": "whole",
+    "GET /v1/statistics": "whole",
     "POST /v1/erasures": "whole",
     "POST /v1/erasures/everywhere": "whole",
     "GET /v1/erasures": "whole",
@@ -168,6 +170,7 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/traces/{trace_id}": "own",
     "GET /ui/traces/{trace_id}/replay": "own",
     "GET /ui/traces/{trace_id}/difference": "own",
+    "GET /ui/users/{user:path}": "own",
     "GET /ui/questions": "whole",
     "GET /ui/questions/set": "whole",
     "POST /ui/questions/label": "whole",
@@ -201,7 +204,7 @@ NAMES_NOTHING = {
     "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
-    "state", "decision", "again", "version",
+    "state", "step", "span", "decision", "again", "version",
     "lexemes", "settings", "namespace", "Memsense-Namespace", "ns",
      "names", "expected_version", "base", "existing", "scopes",
     "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
@@ -318,8 +321,8 @@ WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
 GROUP BY c.relname
 """
 
-CHANGED_BY_ADA = {"access_keys", "write_keys"}
-"""Tables of which no row says whose it is, and that every use of a key changes."""
+CHANGED_BY_ADA = {"access_keys", "write_keys", "search_minutes", "slow_searches"}
+"""Tables of which no row says whose it is, and that every use of a key, or search, changes."""
 
 
 def of_bob(url: str) -> dict[str, Any]:

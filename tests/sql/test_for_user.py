@@ -207,7 +207,7 @@ def test_a_user_erases_and_exports_only_their_own_memory(
 WHOLE_MEMORY = {
     "open", "close", "for_user", "embedder", "pool_size",
     "settings", "profiles", "models", "indexes", "jobs", "ttl", "access_keys", "erasures",
-    "items", "histories", "users", "growth", "import_from", "questions",
+    "items", "histories", "users", "growth", "statistics", "import_from", "questions",
 }  # fmt: skip
 """What is all users' together, or opens and closes: a memory of one user has none of it."""
 

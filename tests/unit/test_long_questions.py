@@ -119,7 +119,7 @@ def test_tokens_of_windows_are_joined_without_those_that_are_repeated() -> None:
 
 
 def ends(text: str) -> str:
-    return f"{text[:150]}\n{text[-150:]}"
+    return f"{text[:200]}\n{text[-200:]}"
 
 
 WHICH = "Which team owns the checkout service?"

@@ -17,6 +17,7 @@ from memsense.search.hits import SearchResult
 from memsense.search.profiles import LARGEST_VALUES, SCORE_WEIGHTS
 from memsense.server.page.bars import list_legend
 from memsense.server.page.markup import list_words
+from memsense.server.page.pulse import Span, take_pulse
 from memsense.server.page.ranked import RankedMemory, list_memories, rank_hits
 from memsense.server.page.visitors import (
     HOME,
@@ -103,8 +104,9 @@ async def ask(  # noqa: PLR0917 (fields of a form)
     why: Annotated[str, Query(max_length=200)] = "",
     trace: Annotated[str, Query(max_length=40)] = "",
     set_name: Annotated[str, Query(alias="set", max_length=100)] = DEFAULT_SET,
+    span: Span = "day",
 ) -> Response:
-    """Show the form, and below it the answer. Nothing is recorded."""
+    """Show the form, and below it the answer, or the pulse. Nothing is recorded."""
     fields = {
         "q": q, "user": user, "session": session, "since": since, "until": until, "tag": tag,
         "hits": hits, "profile": profile, "kind": kind, "set": set_name,
@@ -121,9 +123,12 @@ async def ask(  # noqa: PLR0917 (fields of a form)
         "legend": (),
         "absences": (),
         "sliders": (),
+        "pulse": None,
     }
     whose = visitor.whose(user)
     if not q.strip():
+        if visitor.caller.user_id is None:
+            values["pulse"] = await take_pulse(visitor.caller.whole(), span)
         return visitor.page("ask.html", **values)
     arguments = search_arguments(fields) | whose
     try:

@@ -89,6 +89,15 @@ class Bar:
         return f"score {self.total}: {parts}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a picture of values in time, which is 100 units high."""
+
+    start: float
+    width: float
+    height: float
+
+
 Parts = Sequence[tuple[str, float, str]]
 """Name, value and derivation of each term."""
 
@@ -122,6 +131,21 @@ def draw_bars(scores: Sequence[tuple[float, Parts]]) -> list[Bar]:
     return [
         _draw_bar(values, parts, unit, down * unit)
         for values, (_, parts) in zip(rounded, scores, strict=True)
+    ]
+
+
+def draw_columns(values: Sequence[float | None]) -> Sequence[Column]:
+    """Return a column for each value that is not zero; the highest one fills the picture."""
+    most = max((value for value in values if value), default=1.0)
+    width = WIDTH / max(len(values), 1)
+    return [
+        Column(
+            start=round(width * place, 2),
+            width=round(0.8 * width, 2),
+            height=round(100 * value / most, 2),
+        )
+        for place, value in enumerate(values)
+        if value
     ]
 
 

@@ -1,4 +1,4 @@
-"""Page *Health*: counts, growth, jobs and latency; with the scope `admin` the doctor's findings."""
+"""Page *Health*: users and jobs; with the scope `admin` the doctor's findings."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -23,7 +23,6 @@ router = APIRouter(prefix="/ui/health", include_in_schema=False)
 
 DEAD_JOBS = 50
 USERS = 100
-DAYS = 30
 
 
 @router.get("")
@@ -47,15 +46,11 @@ async def show_health(visitor: ReadingVisitor) -> Response:
         report = await state.threads.run(examine)
         rows = await state.threads.run(partial(list_sizes, pool))
         sizes = [{**row, "size": in_units(row["bytes"])} for row in rows]
-    growth = await memory.growth(days=DAYS)
-    most = max((day.exchanges for day in growth), default=1)
     return visitor.page(
         "health.html",
         users=await memory.users(limit=USERS),
-        growth=[(day, round(1000 * day.exchanges / most)) for day in growth],
         jobs=await memory.jobs.count(),
         dead=await memory.jobs.list("dead", limit=DEAD_JOBS),
-        latency=await memory.traces.statistics(),
         report=report,
         sizes=sizes,
     )

@@ -10,8 +10,8 @@ from fastapi.responses import Response
 
 from memsense.errors import MemSenseError, NotFoundError
 from memsense.inputs import LARGEST_BIGINT, shorten
-from memsense.server.page.ask import find_marks, form_error_status
-from memsense.server.page.markup import render_markdown
+from memsense.server.page.ask import form_error_status
+from memsense.server.page.markup import list_words, render_markdown
 from memsense.server.page.ranked import list_memories, list_sides, mark_superseded
 from memsense.server.page.render import encode_query
 from memsense.server.page.visitors import (
@@ -71,7 +71,7 @@ async def list_sessions(  # noqa: PLR0917 (fields of a form)
     done: str = "",
     count: int = 0,
 ) -> Response:
-    """Show the memories that hold some words; without words, sessions, latest first."""
+    """Show the memories whose text has some characters, or sessions; the latest first."""
     fields = {
         "q": q, "user": user, "since": since, "until": until, "tag": tag, "kind": kind,
         "project": project,
@@ -83,6 +83,7 @@ async def list_sessions(  # noqa: PLR0917 (fields of a form)
         "sessions": (),
         "memories": (),
         "following": None,
+        "is_later": cursor is not None,
         "problem": None,
         "report": describe_bulk(done, count),
         "here": f"/ui/memories?{encode_query({k: v for k, v in fields.items() if v})}",
@@ -96,16 +97,16 @@ async def list_sessions(  # noqa: PLR0917 (fields of a form)
         "project": project or None,
     }
     if cursor is not None:
-        check_cursor("sessions", cursor)
+        check_cursor("newest" if q.strip() else "sessions", cursor)
     memory = visitor.caller.memory
     try:
         if q.strip():
-            matches = await memory.search(
-                q, profile="lexical", top_k=MATCHES, trace=False, granularity="turn", **filters
-            )
-            marks = await find_marks(visitor, matches)
-            memories = list_memories([hit.chunk for hit in matches], marks)
-            values["memories"] = await mark_superseded(memories, memory)
+            matches = await memory.list(contains=q, **filters, limit=MATCHES, cursor=cursor)
+            parts = q.casefold().split()
+            words = list_words(chunk.content for chunk in matches)
+            marks = [word for word in words if any(it in word.casefold() for it in parts)]
+            values["memories"] = await mark_superseded(list_memories(matches, marks), memory)
+            values["following"] = next_page_path("/ui/memories", fields, matches.next_cursor)
         else:
             sessions = await memory.sessions(**filters, limit=SESSIONS_PER_PAGE, cursor=cursor)
             values["sessions"] = sessions

@@ -55,6 +55,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "when": format_time,
         "day": format_day,
+        "month": format_month,
         "score": score_text,
         "stored": _Stored,
         "segment": lambda text: quote(str(text), safe=""),
@@ -78,6 +79,11 @@ def encode_query(values: Mapping[str, str]) -> str:
 def format_day(moment: datetime) -> str:
     """Return the day of a time, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d}"
+
+
+def format_month(moment: datetime | None) -> str:
+    """Return the month of a time, in UTC."""
+    return "No date" if moment is None else f"{moment.astimezone(UTC):%B %Y}"
 
 
 def format_time(moment: datetime | None) -> str:

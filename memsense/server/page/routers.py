@@ -15,6 +15,7 @@ from memsense.server.page import (
     settings,
     sign_in,
     traces,
+    users,
 )
 from memsense.server.page.visitors import AnyVisitor
 from memsense.server.problems import ProblemError
@@ -42,5 +43,6 @@ ROUTERS = (
     keys.router,
     erasures.router,
     health.router,
+    users.router,
     missing,
 )

@@ -146,10 +146,18 @@ OPERATIONS = (
         ),
     ),
     Operation(
+        method="GET", path="/users/{user_id:path}/life", verb="life", scope="read",
+        answer=answers.UserLife,
+    ),
+    Operation(
         method="GET", path="/growth", verb="growth", scope="read",
         answer=list_of(
             answers.Day, "days", "Days", "Days on which exchanges were stored, the latest first.",
         ),
+    ),
+    Operation(
+        method="GET", path="/statistics", verb="statistics", scope="read",
+        answer=answers.AllSearches,
     ),
     # Erasures
     Operation(

@@ -93,3 +93,12 @@ if (kept && location.pathname === "/ui/sign-in") {
     form.before(note);
   }
 }
+// Arrow keys go from one bar of a lane to the next.
+document.addEventListener("keydown", (event) => {
+  const lane = event.target.closest("[data-lane]");
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!lane || !step) return;
+  const bars = [...lane.querySelectorAll("a")];
+  bars[bars.indexOf(event.target) + step]?.focus();
+  event.preventDefault();
+});

@@ -5,8 +5,8 @@ from pathlib import Path
 from alembic import op
 from memsense.db.migrate import run_file
 
-revision = "0050"
-down_revision = "0046"
+revision = "0048"
+down_revision = "0047"
 
 
 def upgrade() -> None:
