@@ -88,7 +88,8 @@ def set_values(
         typer.Argument(
             metavar="NAME=VALUE...",
             help="profile, a route's weight (0 to 5), a constant, timezone, week_start, hemisphere,"
-            " date_order, embedder_failure, history, on_expiry, user_quota or on_quota.",
+            " date_order, embedder_failure, history, redact, redact_kinds, on_expiry, user_quota or"
+            " on_quota.",
         ),
     ],
     *,

@@ -10,9 +10,12 @@ quarter of a second to import, and knows code and configuration, but no sentence
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
+
+from memsense.errors import ConfigurationError
+from memsense.text.nearest import did_you_mean
 
 SHORTEST_TOKEN = 16
 """Characters of the shortest key: where no word is as long, no shape of a key can match."""
@@ -943,13 +946,15 @@ def _find_all(lowered: str, anchors: Iterable[str]) -> list[int]:
     return sorted(starts)
 
 
-def _redact_named(text: str, anchors: Iterable[str], counts: Counter[str]) -> str:
+def _redact_named(
+    text: str, anchors: Iterable[str], kinds: Collection[str], counts: Counter[str]
+) -> str:
     """Return the text without the values after names such as "password is" and "api_key ="."""
     pieces: list[str] = []
     done = 0
     for start in _find_all(_lower(text), anchors):
         secret = None if start < done else (_read_named(text, start) or _find_near(text, start))
-        if secret:
+        if secret and secret[0] in kinds:
             kind, place, value = secret
             counts[kind] += 1
             pieces += [text[done:place], f"[redacted:{kind}]"]
@@ -967,6 +972,8 @@ def _redact_named(text: str, anchors: Iterable[str], counts: Counter[str]) -> st
         is_mixed = has_digit and (has_sign or value.lower() != value)
         if is_pin or (is_mixed and not match["pin"] and not _is_placeholder(value)):
             kind = "pin" if is_pin else "password"
+            if kind not in kinds:
+                continue
             counts[kind] += 1
             start = text.rindex(value, done, match.start())
             pieces += [text[done:start], f"[redacted:{kind}]"]
@@ -981,7 +988,39 @@ PRIVATE = "private"
 """The kind under which passages in `<private>` are counted."""
 
 
-def redact(text: str) -> tuple[str, Counter[str]]:
+KINDS = frozenset(
+    {shape.kind for shape in (*PREFIXED, *_KEYS_IN_TEXT, *ANY_LENGTH)}
+    | {"api-key", "password", "pin", "secret", "token"}
+)
+"""All kinds of secrets."""
+
+
+def read_kinds(words: object) -> frozenset[str]:
+    """Return the kinds that the setting `redact_kinds` names; raise ConfigurationError.
+
+    Args:
+        words: "all"; kinds with commas between, "password,api-key"; or kinds that are left as they
+            are, "-iban,-card".
+    """
+    names = re.split(r"[\s,]+", words.strip()) if isinstance(words, str) else []
+    kinds = {name.removeprefix("-") for name in names}
+    if names == ["all"]:
+        return KINDS
+    signs = {name[:1] == "-" for name in names}
+    if unknown := sorted(kinds - KINDS):
+        hint = did_you_mean(unknown, sorted(KINDS))
+        problem = f"there is no kind {', '.join(map(repr, unknown))}{hint}"
+    elif len(signs) != 1:
+        problem = "name kinds to replace, or kinds to leave with a minus before each, not both"
+    else:
+        return KINDS - kinds if True in signs else frozenset(kinds)
+    raise ConfigurationError(
+        f"redact_kinds is not usable: {problem}. It is all, or kinds with commas between, such as"
+        f" password,api-key or -iban,-card; the kinds are {', '.join(sorted(KINDS))}"
+    )
+
+
+def redact(text: str, kinds: Collection[str] = KINDS) -> tuple[str, Counter[str]]:
     """Return the text with `[redacted:KIND]` for each secret, and the number of each kind.
 
     A text that is redacted already stays as it is.
@@ -1012,15 +1051,15 @@ def redact(text: str) -> tuple[str, Counter[str]]:
         if _MAYBE_KEY.search(long_words):
             for shapes, words_or_text in ((PREFIXED, long_words), (_KEYS_IN_TEXT, text)):
                 for shape in shapes:
-                    if any(map(words_or_text.__contains__, shape.triggers)):
+                    if shape.kind in kinds and any(map(words_or_text.__contains__, shape.triggers)):
                         text = replace_in(text, shape)
     lowered = text.lower()
     for shape in ANY_LENGTH:
-        if any(map(lowered.__contains__, shape.triggers)):
+        if shape.kind in kinds and any(map(lowered.__contains__, shape.triggers)):
             text = replace_in(text, shape)
     anchors = _ASCII_ANCHORS if text.isascii() else ANCHORS
     if any(map(lowered.__contains__, anchors)):
-        text = _redact_named(text, anchors, counts)
+        text = _redact_named(text, anchors, kinds, counts)
     return text, counts
 
 
@@ -1054,12 +1093,12 @@ def drop_private(text: str) -> tuple[str, int]:
     return rest if pieces[0] else rest.lstrip(), count
 
 
-def clean(value: Any, *, secrets: bool) -> tuple[Any, Counter[str]]:
+def clean(value: Any, *, secrets: bool | Collection[str]) -> tuple[Any, Counter[str]]:
     """Return a text, or JSON values with texts, as it may be stored, and what was taken out.
 
     Args:
         value: A text; or a mapping or a list, whose texts and keys are cleaned.
-        secrets: Whether secrets are replaced; private passages always are.
+        secrets: Kinds of secrets that are replaced, or whether all are; private passages always are.
 
     Returns:
         The value, the same object if nothing was taken out; and counts by kind. Passages in
@@ -1071,7 +1110,7 @@ def clean(value: Any, *, secrets: bool) -> tuple[Any, Counter[str]]:
         if passages:
             counts[PRIVATE] = passages
         if secrets:
-            text, more = redact(text)
+            text, more = redact(text, KINDS if secrets is True else secrets)
             counts += more
         return (text if counts else value), counts
     if isinstance(value, Mapping):
