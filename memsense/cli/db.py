@@ -529,6 +529,10 @@ def doctor(
         bool,
         typer.Option("--deep", help="Examine all exchanges, not the newest 50 of each namespace."),
     ] = False,
+    secrets: Annotated[
+        bool,
+        typer.Option("--secrets", help="Count the secrets that memories hold, by kind."),
+    ] = False,
     output: Output = "table",
 ) -> None:
     """Examine the database: versions, settings, indexes, vectors, statistics, query plans.
@@ -544,7 +548,7 @@ def doctor(
     # Imported here, because `init` and `db` need no embedder, which the check-up imports.
     checkup = import_module("memsense.doctor.checkup")
     with target.database() as url:
-        report = checkup.check_up(url, settings=settings, repair=repair, deep=deep)
+        report = checkup.check_up(url, settings=settings, repair=repair, deep=deep, secrets=secrets)
     if output != "table":
         fields = report.as_dict()
         print_data(output, fields, fields["findings"])

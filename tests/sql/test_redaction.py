@@ -16,6 +16,7 @@ from mcp import Client
 
 from memsense import AsyncMemSense, MemSense, load_settings
 from memsense.client.histories import Said
+from memsense.doctor.checkup import check_up
 from memsense.draft.drafting import Annotations
 from memsense.errors import ConfigurationError
 from memsense.hooks.recall import Recaller
@@ -295,6 +296,36 @@ def test_mcp_stores_no_secrets_by_default(database_url: str, conn: psycopg.Conne
     anyio.run(main, work)
     assert "[redacted:aws-key]" in dump(conn)["traces"]
     assert secrets_in(conn) == set()
+
+
+def test_the_doctor_counts_stored_secrets_by_kind_and_never_prints_them(
+    memory: MemSense, database_url: str
+) -> None:
+    settings = load_settings(database_url=database_url)
+
+    def examine(*, secrets: bool = True) -> list[str]:
+        report = check_up(
+            database_url, settings=settings, embedder=HashingEmbedder(), secrets=secrets
+        )
+        assert KEY not in str(report.as_dict())
+        return [finding.text for finding in report.findings if finding.check == "secrets"]
+
+    memory.add(told(), user_id="ada", session_id="monday")
+    assert examine() == []
+    chunk, *_ = memory.add(
+        told(f"My AWS key is {KEY}."), user_id="ada", session_id="tuesday", mode="hybrid",
+        metadata={"password": PASSWORD}, redact=False,
+    )  # fmt: skip
+    [other] = memory.add(told("My PIN is 4821."), user_id="bob", session_id="monday", redact=False)
+    memory.forget(other.chunk_id)
+    [edited] = memory.add(told("My PIN is 4822."), user_id="bob", session_id="friday", redact=False)
+    memory.update(edited.chunk_id, content={"user": "I like tea.", "assistant": "Noted."})
+    ids = f"{chunk.chunk_id}, {other.chunk_id}, {edited.chunk_id}"
+    assert examine() == [
+        f"3 chunks of default/default hold secrets (such as chunk {ids}):"
+        " 2 aws-key, 1 password, 4 pin"
+    ]
+    assert examine(secrets=False) == []
 
 
 def test_an_import_redacts_only_on_request(
