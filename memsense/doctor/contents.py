@@ -200,10 +200,10 @@ def examine_secrets(connection: Connection, expected: Expected) -> Iterator[Find
         while texts := fetch_all(connection, "list_texts", page, FILE):
             for scope_id, chunk_id, values in texts:
                 page.update(after_scope=scope_id, after_chunk=chunk_id)
-                found = clean(values, secrets=True)[1]
-                del found[PRIVATE]
-                counts += found
-                holders += [chunk_id] if found else []
+                secrets = clean(values, secrets=True)[1]
+                del secrets[PRIVATE]
+                counts += secrets
+                holders += [chunk_id] if secrets else []
         if counts:
             kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
             some = ", ".join(map(str, holders[:3]))

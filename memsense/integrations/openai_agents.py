@@ -105,25 +105,25 @@ class MemSenseSession(SessionABC):
         Args:
             data: The input, as the SDK passes it.
         """
-        said = [Said.of(cast("Mapping[str, Any]", item)) for item in data.model_data.input]
-        asked = [it.text for it in said if it.role == "user"]
-        if asked and asked != self._context[0]:
+        messages = [Said.of(cast("Mapping[str, Any]", item)) for item in data.model_data.input]
+        questions = [it.text for it in messages if it.role == "user"]
+        if questions and questions != self._context[0]:
             memory, user_id = self._memory.awaited, self._place["user_id"]
             try:
                 own = await memory.list(
                     user_id=user_id, session_ids=[self.session_id], limit=LATEST
                 )
                 context = await memory.context(
-                    asked[-1],
+                    questions[-1],
                     user_id=user_id,
                     exclude=[chunk.chunk_id for chunk in own],
                     max_tokens=self._max_tokens,
                 )
-                self._context = asked, str(context)
+                self._context = questions, str(context)
             except self._caught as error:
                 logger.warning("the model gets no context: %s", error)
                 return data.model_data
-        parts = [data.model_data.instructions, self._context[1] if asked else ""]
+        parts = [data.model_data.instructions, self._context[1] if questions else ""]
         instructions = "\n\n".join(filter(None, parts)) or None
         return ModelInputData(input=data.model_data.input, instructions=instructions)
 
