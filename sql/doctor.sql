@@ -369,6 +369,27 @@ WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.st
 ORDER BY c.chunk_id DESC
 LIMIT %(limit)s;
 
+-- name: list_texts
+-- What a namespace's chunks of any status say, and said before they were edited: a page behind one of them. A
+-- session chunk counts only if its exchanges are no chunks of their own.
+SELECT
+    c.scope_id, c.chunk_id,
+    jsonb_build_array(
+        substr(c.user_text, c.opening_length + 1), c.assistant_text, c.session_text, c.task_tag, c.tags, c.metadata,
+        (SELECT jsonb_agg(x.content) FROM memsense.superseded_chunks AS x
+         WHERE x.tenant_id = %(tenant_id)s AND x.tenant_id = c.tenant_id AND x.scope_id = c.scope_id
+           AND x.chunk_id = c.chunk_id)) AS texts
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
+  AND (c.scope_id, c.chunk_id) > (%(after_scope)s, %(after_chunk)s)
+  AND (c.granularity = 'turn' OR NOT EXISTS (
+      SELECT FROM memsense.chunks AS t
+      WHERE t.tenant_id = %(tenant_id)s AND t.tenant_id = c.tenant_id AND t.scope_id = c.scope_id
+        AND t.session_id = c.session_id AND t.granularity = 'turn'))
+ORDER BY c.scope_id, c.chunk_id
+LIMIT %(limit)s;
+
 -- name: sample_exchanges
 -- The newest active chunks of a namespace before a chunk, each with what must fit to it: `whole_*` of all parts of its
 -- exchange, the ledger's rows, events, entities and vectors. `is_whole`: all parts were cut from one text.

@@ -492,7 +492,12 @@ def psql(
 
 
 def doctor(
-    ctx: typer.Context, *, repair: bool = False, deep: bool = False, output: Output = "table"
+    ctx: typer.Context,
+    *,
+    repair: bool = False,
+    deep: bool = False,
+    secrets: bool = False,
+    output: Output = "table",
 ) -> None:
     """Examine the database: versions, settings, indexes, vectors, statistics, query plans.
 
@@ -505,13 +510,14 @@ def doctor(
     Args:
         repair: Recount the statistics, and mend what does not fit to the exchanges.
         deep: Examine all exchanges, not the newest 50 of each namespace.
+        secrets: Count the secrets that memories hold, by kind.
     """
     target = target_of(ctx)
     settings = target.settings()
     # Imported here, because `init` and `db` need no embedder, which the check-up imports.
     checkup = import_module("memsense.doctor.checkup")
     with target.database() as url:
-        report = checkup.check_up(url, settings=settings, repair=repair, deep=deep)
+        report = checkup.check_up(url, settings=settings, repair=repair, deep=deep, secrets=secrets)
     if output != "table":
         fields = report.as_dict()
         print_data(output, fields, fields["findings"])

@@ -103,7 +103,8 @@ def set_values(
 
     Args:
         assignments: profile, a route's weight (0 to 5), a constant, timezone, week_start,
-            hemisphere, date_order, embedder_failure, history, on_expiry, user_quota or on_quota.
+            hemisphere, date_order, embedder_failure, history, redact, redact_kinds, on_expiry,
+            user_quota or on_quota.
     """
     changes = read_settings(assignments)
     with target_of(ctx).open() as memory:

@@ -20,8 +20,8 @@ _ACCEPTED: dict[type, tuple[type, ...]] = {
     str: (str,),
 }
 TEXT_SETTINGS = frozenset(
-    "profile date_order embedder_failure hemisphere history on_expiry on_quota redact timezone"
-    " week_start".split()
+    "profile date_order embedder_failure hemisphere history on_expiry on_quota redact redact_kinds"
+    " timezone week_start".split()
 )
 """Settings that are not constants of a profile: their values are texts, read as they are."""
 

@@ -5,7 +5,7 @@ process that answers one search spends half its time on imports.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -24,7 +24,7 @@ from memsense.explain.recorder import TraceRecorder
 from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
-from memsense.search.settings import find_profile, tuned_profile
+from memsense.search.settings import REDACT_KINDS, find_profile, tuned_profile
 from memsense.store.access import KnownKeys
 from memsense.store.scopes import (
     Follower,
@@ -35,7 +35,7 @@ from memsense.store.scopes import (
     find_tenant,
     open_namespace,
 )
-from memsense.text.secrets import clean
+from memsense.text.secrets import clean, read_kinds
 from memsense.types import ENGLISH_MODEL, EmbeddingModel, EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
@@ -144,18 +144,19 @@ class Context:
         other.known_keys = self.known_keys
         return other
 
-    def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:
-        """Return whether secrets of logs, or of calls, are replaced.
+    def redacts(self, *, logs: bool, choice: bool | None = None) -> frozenset[str]:
+        """Return the kinds of secrets that are replaced in logs, or in calls.
 
         The call's choice comes first, then the process's setting, if it is set, then the
-        namespace's.
+        namespace's, which also names the kinds.
         """
-        if choice is not None:
-            return choice
+        place = self.look_up_namespace()
+        stored: Mapping[str, Any] = place.settings if place else {}
         setting = self.settings.redact
-        if "redact" not in self.settings.model_fields_set and (place := self.look_up_namespace()):
-            setting = place.settings.get("redact", setting)
-        return setting == "all" or (logs and setting == "logs")
+        if "redact" not in self.settings.model_fields_set:
+            setting = stored.get("redact", setting)
+        is_on = setting == "all" or (logs and setting == "logs") if choice is None else choice
+        return read_kinds(stored.get(REDACT_KINDS, "all")) if is_on else frozenset()
 
     def clean(self, value: T) -> T:
         """Return a text or JSON value of a call as it may be stored."""

@@ -93,10 +93,11 @@ class SettingsResource(Resource):
                 "error" or "lexical", for questions that can't be embedded. `history`: "on" keeps
                 what an update replaces. `on_expiry`: "erase" or "forget". `user_quota`: the most
                 exchanges of each user, 0 for no limit. `on_quota`: "refuse" or "archive". `redact`:
-                "all", "logs" or "off", where `MEMSENSE_REDACT` is not set. `timezone`: IANA name of
-                the zone of those who ask. `week_start`: "monday", "sunday" or "saturday".
-                `hemisphere`: "north" or "south", for seasons. `date_order`: "dmy" or "mdy", for
-                03/04/2024, or "both".
+                "all", "logs" or "off", where `MEMSENSE_REDACT` is not set. `redact_kinds`: "all",
+                kinds of secrets with commas between, or "-iban,-card" for all others. `timezone`:
+                IANA name of the zone of those who ask. `week_start`: "monday", "sunday" or
+                "saturday". `hemisphere`: "north" or "south", for seasons. `date_order`: "dmy" or
+                "mdy", for 03/04/2024, or "both".
 
         Raises:
             ConfigurationError: For an unknown setting, or a value that it can't have.

@@ -57,16 +57,18 @@ def check_up(
     embedder: Embedder | None = None,
     repair: bool = False,
     deep: bool = False,
+    secrets: bool = False,
 ) -> Report:
     """Return the findings on the database at `url`; with `repair`, after repairing what can be.
 
-    With `deep`, all exchanges are examined, and not the newest of each namespace alone.
+    With `deep`, all exchanges are examined, and not the newest of each namespace alone. With
+    `secrets`, what memories say is searched for them.
 
     Without a `profile` or an `embedder`, those of the settings are used. Raises
     ConnectionFailedError if no connection can be made.
     """
     own_embedder = embedder or open_named_embedder(settings)
-    expected = Expected.of(settings, own_embedder, deep=deep)
+    expected = Expected.of(settings, own_embedder, deep=deep, secrets=secrets)
     findings: list[Finding] = []
     with connect(url) as connection, database_errors():
         findings += examine_server(connection)

@@ -1,5 +1,6 @@
 """Examination of what is stored, and its repair: vectors, words, statistics, models, traces."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -17,11 +18,13 @@ from memsense.store import jobs
 from memsense.store.jobs import EMBED, RECUT, RELEX
 from memsense.store.scopes import LEXEMES_VERSION
 from memsense.text.lexemes import list_lexemes
+from memsense.text.secrets import PRIVATE, clean
 from memsense.types import ENGLISH_MODEL
 
 RECUT_FILE = "recut.sql"
 
 SAMPLED_CHUNKS = 50
+SCANNED_CHUNKS = 1_000
 
 NEWER = "they are of a kind that a newer memsense does"
 
@@ -177,6 +180,30 @@ def examine_languages(connection: Connection, expected: Expected) -> Iterator[Fi
                 f" {namespace['tenant']}/{namespace['namespace']} are not indexed by the words of"
                 " their language; questions will miss them",
                 f"run '{expected.command('db reindex', namespace)}'",
+            )
+
+
+def examine_secrets(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Count the secrets in what memories say, if they are asked for; no finding has their text."""
+    for namespace in list_namespaces(connection) if expected.secrets else ():
+        counts: Counter[str] = Counter()
+        holders: list[int] = []
+        page = {**namespace, "limit": SCANNED_CHUNKS, "after_scope": 0, "after_chunk": 0}
+        while texts := fetch_all(connection, "list_texts", page, FILE):
+            for scope_id, chunk_id, values in texts:
+                page.update(after_scope=scope_id, after_chunk=chunk_id)
+                secrets = clean(values, secrets=True)[1]
+                del secrets[PRIVATE]
+                counts += secrets
+                holders += [chunk_id] if secrets else []
+        if counts:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+            some = ", ".join(map(str, holders[:3]))
+            yield Finding(
+                severity="warning",
+                text=f"{len(holders)} chunks of {namespace['tenant']}/{namespace['namespace']} hold"
+                f" secrets (such as chunk {some}): {kinds}",
+                remedy="update or delete them, or read their logs again with redact=all",
             )
 
 

@@ -86,7 +86,8 @@ class Expected:
     """The expected properties of the namespace in use.
 
     `tokens` is true if stored exchanges should have token vectors. With `deep`, all exchanges are
-    examined, and not the newest of each namespace alone.
+    examined, and not the newest of each namespace alone. With `secrets`, all texts are searched for
+    them.
     """
 
     tenant: str
@@ -99,9 +100,12 @@ class Expected:
     tokens: bool = False
     purge_days: float = 30
     deep: bool = False
+    secrets: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, embedder: Embedder, *, deep: bool = False) -> Self:
+    def of(
+        cls, settings: Settings, embedder: Embedder, *, deep: bool = False, secrets: bool = False
+    ) -> Self:
         """Return what these settings and this embedder imply."""
         return cls(
             tenant=settings.tenant,
@@ -114,6 +118,7 @@ class Expected:
             tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
             purge_days=settings.purge_days,
             deep=deep,
+            secrets=secrets,
         )
 
     def command(self, verb: str, place: Named) -> str:

@@ -1,7 +1,7 @@
 """Drafts of conversations: sessions, exchanges and chunks as the store writes them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
@@ -29,7 +29,7 @@ from memsense.inputs import (
     Ttl,
     mapping_of,
 )
-from memsense.text.secrets import clean
+from memsense.text.secrets import KINDS, PRIVATE, clean
 from memsense.types import (
     ChosenKind,
     ChunkDraft,
@@ -153,8 +153,8 @@ class Drafter:
             stored already. False for calls: equal content within ten minutes of event time is one.
         user_speaker: The speaker whose messages are the user's side in a log of several people.
         exchange_gap: Silence between two messages of one side that ends an exchange; 0 for none.
-        redacts: Whether secrets are replaced by their kind. Passages in `<private>` are always left
-            out.
+        redacts: Kinds of secrets that are replaced by their kind. Passages in `<private>` are
+            always left out.
         annotations: Annotations for all exchanges.
     """
 
@@ -163,7 +163,7 @@ class Drafter:
     ledger: bool
     user_speaker: str | None = None
     exchange_gap: timedelta = EXCHANGE_GAP
-    redacts: bool = False
+    redacts: Collection[str] = ()
     annotations: Annotations = NO_ANNOTATIONS
 
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
@@ -174,15 +174,7 @@ class Drafter:
         """Return the conversation's exchanges, with the keys of its messages."""
         # Before anything else is made of them: hashes and keys of messages are those of the texts
         # without secrets, too. A short password could be guessed from the hash of its sentence.
-        original = conversation
-        conversation, redacted = self._clean(conversation)
-        content_keys: dict[int, bytes] = {}
-        if self.ledger:
-            for message, stored in zip(original.messages, conversation.messages, strict=True):
-                # Whether secrets are stored is a setting; the key must be the same under each.
-                text = stored.text if self.redacts else clean(message.text, secrets=True)[0]
-                key = content_key(message.role, text, message.speaker, message.at)
-                content_keys[id(stored)] = key
+        conversation, redacted, content_keys = self._clean(conversation)
         return Paired(
             conversation=conversation,
             user_id=user_id,
@@ -228,19 +220,31 @@ class Drafter:
             speakers=session.speakers,
         )
 
-    def _clean(self, conversation: Conversation) -> tuple[Conversation, dict[int, Counter[str]]]:
-        """Return the conversation as it may be stored, and each message's counts by its `id()`."""
+    def _clean(
+        self, conversation: Conversation
+    ) -> tuple[Conversation, dict[int, Counter[str]], dict[int, bytes]]:
+        """Return the conversation as it may be stored; counts and keys by a message's `id()`."""
         messages: list[Message] = []
         redacted: dict[int, Counter[str]] = {}
+        content_keys: dict[int, bytes] = {}
         for message in conversation.messages:
-            text, counts = clean(message.text, secrets=self.redacts)
-            messages.append(replace(message, text=text) if counts else message)
+            # Which secrets are stored is a setting; the key must be the same under each. So a log's
+            # message is read for every kind first, and again only if it has one that is stored.
+            kinds = KINDS if self.ledger else self.redacts
+            text, counts = every, _ = clean(message.text, secrets=kinds)
+            if counts.keys() - {PRIVATE, *self.redacts}:
+                text, counts = clean(message.text, secrets=self.redacts)
+            stored = replace(message, text=text) if counts else message
+            messages.append(stored)
             if counts:
-                redacted[id(messages[-1])] = counts
+                redacted[id(stored)] = counts
+            if self.ledger:
+                key = content_key(message.role, every, message.speaker, message.at)
+                content_keys[id(stored)] = key
         metadata, of_metadata = clean(conversation.metadata, secrets=self.redacts)
         if not redacted and not of_metadata:
-            return conversation, redacted
-        return replace(conversation, messages=messages, metadata=metadata), redacted
+            return conversation, redacted, content_keys
+        return replace(conversation, messages=messages, metadata=metadata), redacted, content_keys
 
     def _clean_annotations(self) -> tuple[Annotations, Counter[str]]:
         values = {name: getattr(self.annotations, name) for name in _ANNOTATED_TEXTS}

@@ -93,7 +93,7 @@ class AdaptedMemory:
     @property
     def redacts(self) -> bool:
         """Return whether secrets are replaced in what a program stores by itself, as from logs."""
-        return self.whole._context.redacts(logs=True)
+        return bool(self.whole._context.redacts(logs=True))
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what a blocking function returns, called in a thread of the memory's."""

@@ -1,11 +1,13 @@
 """OpenAI Agents SDK: a session that keeps its items, and stores what was said as memories."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 try:
     from agents import SessionABC, SessionSettings, TResponseInputItem
     from agents.memory.session_settings import resolve_session_limit
+    from agents.run_config import CallModelData, ModelInputData
 except ImportError as error:
     raise ImportError(
         "the session for the OpenAI Agents SDK needs openai-agents:"
@@ -13,17 +15,26 @@ except ImportError as error:
     ) from error
 
 from memsense.client.histories import Said, SessionPlace
+from memsense.errors import CallTimeoutError, DatabaseError, EmbeddingError
 from memsense.integrations.memories import AdaptedMemory, AnyMemory
 
 COLLECTION: Final = "openai-agents"
+LATEST: Final = 200
+"""Exchanges of the session itself that the context omits: the model has them as its history."""
+
+logger = logging.getLogger("memsense.openai_agents")
 
 
 class MemSenseSession(SessionABC):
     """Session of one user, in memsense's database.
 
         session = MemSenseSession(memory, user_id="ada", session_id="monday")
-        result = await Runner.run(agent, "I moved to Lisbon.", session=session)
+        config = RunConfig(call_model_input_filter=session.add_context)
+        result = await Runner.run(
+            agent, "I moved to Lisbon.", session=session, run_config=config
+        )
 
+    With `add_context`, the model also gets what the user's earlier sessions say of the question.
     `memory.search(..., user_id="ada")` finds what user and agent say in any later session. Tool
     calls and their results come back to the agent, but no search finds them. Clearing the session
     also erases it from memory.
@@ -33,6 +44,9 @@ class MemSenseSession(SessionABC):
         user_id: Whose session it is; a user's view knows.
         session_id: The session. It is created with its first item.
         session_settings: The SDK's settings, such as a default limit of items.
+        max_tokens: Maximum length of the context.
+        strict: Raise errors of a database or embedder that is away instead of logging them: then a
+            run goes on without context or history, and its items are not stored.
     """
 
     def __init__(
@@ -42,10 +56,15 @@ class MemSenseSession(SessionABC):
         user_id: str | None = None,
         session_id: str,
         session_settings: SessionSettings | None = None,
+        max_tokens: int = 1_000,
+        strict: bool = False,
     ) -> None:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings
         self._memory = AdaptedMemory(memory)
+        self._max_tokens = max_tokens
+        self._caught = () if strict else (DatabaseError, EmbeddingError, CallTimeoutError)
+        self._context: tuple[Sequence[str], str] = ((), "")
         self._place = SessionPlace(user_id=self._memory.choose_user(user_id), session_id=session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -57,7 +76,12 @@ class MemSenseSession(SessionABC):
         count = resolve_session_limit(limit, self.session_settings)
         if count is not None and count <= 0:
             return []
-        items = await self._memory.awaited.histories.read(COLLECTION, limit=count, **self._place)
+        histories = self._memory.awaited.histories
+        try:
+            items = await histories.read(COLLECTION, limit=count, **self._place)
+        except self._caught as error:
+            logger.warning("the model gets no history: %s", error)
+            return []
         return cast("list[TResponseInputItem]", items)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
@@ -67,7 +91,41 @@ class MemSenseSession(SessionABC):
             items: New items, in order.
         """
         turns = [Said.of(cast("Mapping[str, Any]", item)) for item in items]
-        await self._memory.awaited.histories.append(COLLECTION, turns, **self._place)
+        try:
+            await self._memory.awaited.histories.append(COLLECTION, turns, **self._place)
+        except self._caught as error:
+            logger.warning("%d items are not stored: %s", len(turns), error)
+
+    async def add_context(self, data: CallModelData[Any]) -> ModelInputData:
+        """Return the model's input with what earlier sessions say of the user's last message.
+
+        It is a `call_model_input_filter` of the SDK's `RunConfig`. The context is put behind the
+        instructions, so that no session stores it; the rounds of a turn's tool calls have the same.
+
+        Args:
+            data: The input, as the SDK passes it.
+        """
+        messages = [Said.of(cast("Mapping[str, Any]", item)) for item in data.model_data.input]
+        questions = [it.text for it in messages if it.role == "user"]
+        if questions and questions != self._context[0]:
+            memory, user_id = self._memory.awaited, self._place["user_id"]
+            try:
+                own = await memory.list(
+                    user_id=user_id, session_ids=[self.session_id], limit=LATEST
+                )
+                context = await memory.context(
+                    questions[-1],
+                    user_id=user_id,
+                    exclude=[chunk.chunk_id for chunk in own],
+                    max_tokens=self._max_tokens,
+                )
+                self._context = questions, str(context)
+            except self._caught as error:
+                logger.warning("the model gets no context: %s", error)
+                return data.model_data
+        parts = [data.model_data.instructions, self._context[1] if questions else ""]
+        instructions = "\n\n".join(filter(None, parts)) or None
+        return ModelInputData(input=data.model_data.input, instructions=instructions)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the latest item, from memory too; return it, or None if there is none."""

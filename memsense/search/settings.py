@@ -17,6 +17,7 @@ from memsense.search.request import SearchRequest
 from memsense.store.scopes import Namespace
 from memsense.store.settings import Change, StoredSetting
 from memsense.text.nearest import did_you_mean
+from memsense.text.secrets import read_kinds
 from memsense.timezones import ZoneName, place_in_zone
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -34,6 +35,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 QUOTA = "user_quota"
 """Name of the setting with the most exchanges that each user may have; 0 for no limit."""
 
+REDACT_KINDS = "redact_kinds"
+"""Name of the setting with the kinds of secrets that are replaced."""
+
 CALENDAR_SETTINGS = ("week_start", "hemisphere", "date_order")
 """Settings of the calendar in addition to the zone."""
 
@@ -44,6 +48,7 @@ NAMESPACE_DEFAULTS: Mapping[str, str | int] = {
     **{name: words[0] for name, words in CHOICES.items()},
     QUOTA: 0,
     TIMEZONE: "",
+    REDACT_KINDS: "all",
 }
 """Settings that are no constants of a profile, with their defaults."""
 
@@ -215,6 +220,8 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
             Checker(ZoneName, TIMEZONE)(changes[TIMEZONE])
         except InvalidInputError as error:
             raise ConfigurationError(str(error)) from error
+    if REDACT_KINDS in changes:
+        read_kinds(changes[REDACT_KINDS])
     name = changes.get("profile", "balanced")
     if not isinstance(name, str):
         raise ConfigurationError(f"the setting profile is a profile's name, not {shorten(name)}")

@@ -46,7 +46,7 @@ from memsense.draft.messages import list_messages
 from memsense.errors import InvalidInputError
 from memsense.inputs import VISIBLE, Check, ChunkId, Id, Name, wrong_value
 from memsense.search.profiles import ROUTES, Profile
-from memsense.search.settings import CHOICES, QUOTA, TIMEZONE
+from memsense.search.settings import CHOICES, QUOTA, REDACT_KINDS, TIMEZONE
 from memsense.server.problems import ProblemError
 
 LARGEST_MESSAGE_COUNT = 10_000
@@ -370,6 +370,8 @@ TEXTS: Mapping[str, str] = {
     **{name: f"One of: {', '.join(values)}." for name, values in CHOICES.items()},
     "profile": "A shipped or stored profile.",
     QUOTA: "The most exchanges that each user may have; 0 for no limit.",
+    REDACT_KINDS: "Kinds of secrets that are replaced: all, or with commas between, such as"
+    " password,api-key; with a minus before each, such as -iban,-card, all others.",
     TIMEZONE: "IANA name of the time zone of those who ask, such as Europe/Lisbon.",
 }
 """Texts of the constants and settings."""

@@ -10,9 +10,12 @@ quarter of a second to import, and knows code and configuration, but no sentence
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
+
+from memsense.errors import ConfigurationError
+from memsense.text.nearest import did_you_mean
 
 SHORTEST_TOKEN = 16
 """Characters of the shortest key: where no word is as long, no shape of a key can match."""
@@ -106,7 +109,7 @@ _IBAN_LENGTHS = dict(
 
 def _is_iban(value: str) -> bool:
     """Return whether an IBAN has its country's length and its check digits (ISO 13616, mod 97)."""
-    compact = value.replace(" ", "").replace("-", "")
+    compact = value.replace(" ", "").replace("-", "").upper()
     digits = "".join(str(int(it, 36)) for it in compact[4:] + compact[:4])
     return len(compact) == int(_IBAN_LENGTHS.get(compact[:2], "0")) and int(digits) % 97 == 1
 
@@ -315,6 +318,9 @@ _KEYS_IN_TEXT: tuple[Shape, ...] = (
         + _END,
         _is_random,
     ),
+    _shape(  # of BitLocker
+        "recovery-codes", "-", r"(?<![\w-])[0-9]{6}(?:-[0-9]{6}){7}(?![\w-])", lambda _: True
+    ),
     # The secret that belongs to an AWS key has no prefix: 40 characters near AWS's name or the key.
     _shape(
         "aws-secret",
@@ -363,6 +369,15 @@ _IBAN = Shape(
     ),
     _is_iban,
 )
+_NAMED_IBAN = Shape(
+    "iban",
+    ("iban",),
+    re.compile(
+        r"(?i:iban)[^\n]{0,20}?(?<![a-z0-9])(?P<value>[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]{1,4}){3,8})\b"
+    ),
+    _is_iban,
+    begins_with_trigger=True,
+)
 _MAYBE_KEY = re.compile(r"(?<![A-Za-z0-9/+_=-])[A-Za-z0-9/+_=-]{16}")
 """The beginning of a run of a key's characters."""
 _COMMAND = Shape(
@@ -371,19 +386,29 @@ _COMMAND = Shape(
     (
         *"curl wget lftp sshpass mysql mariadb redis-cli smbclient mongo docker podman helm twine".split(),
         *"skopeo ldap openssl zip 7z sqlcmd /pass keytool htpasswd rabbitmqctl wpa_passphrase".split(),
-        *("az login", "oc login", "net use", "net user", "echo ", "http -a"),
+        *(
+            "az login",
+            "oc login",
+            "net use",
+            "net user",
+            "echo ",
+            "http -a",
+            "freerdp",
+            "rclone",
+            "vault",
+        ),
     ),
     re.compile(
         r"(?:(?:curl|wget|http|lftp)\b[^\n|]{0,120}? (?:-u|--user|--auth|-a)[ =]?[\"']?[\w.@+-]{1,64}[:,]"
         r"|sshpass -p ?[\"']?|(?:mysql|mariadb)\w{0,6}\b[^\n|]{0,80}? -p[\"']?"
         r"|redis-cli\b[^\n|]{0,60}? -a [\"']?|smbclient\b[^\n|]{0,80}? -U [\"']?[\w.\\-]{1,64}%"
         r"|(?:mongo\w{0,7}|docker|podman|az|helm|twine|oc|skopeo)\b[^\n|]{0,120}? -p[ =]?[\"']?(?!\d+:)"
-        r"|ldap\w{3,8}\b[^\n|]{0,120}? -w [\"']?|openssl\b[^\n|]{0,120}? -pass(?:in|out)? ?[\"']?pass:"
+        r"|ldap\w{3,8}\b[^\n|]{0,120}? -w [\"']?|openssl\b[^\n|]{0,120}? (?:-pass(?:in|out)? ?[\"']?pass:|-k )[\"']?"
         r"|zip\b[^\n|]{0,40}? -P ?[\"']?|7z\b[^\n|]{0,40}? -p[\"']?|sqlcmd\b[^\n|]{0,80}? -P ?[\"']?"
         r"|net use\b[^\n|]{0,80}? /user:\S{1,64} [\"']?|/pass(?:word)?:[\"']?"
         r"|net user [\w.-]{1,64} [\"']?(?![/*])|keytool\b[^\n|]{0,120}? -(?:store|key)pass [\"']?"
         r"|htpasswd -\w{0,4}b\w{0,4} \S{1,64} \S{1,64} [\"']?|rabbitmqctl add_user \S{1,64} [\"']?"
-        r"|wpa_passphrase [\"']?\S{1,32} [\"']?|echo [\"']?(?=\S{4,64} ?\| ?sudo -S)"
+        r"|freerdp\b[^\n|]{0,120}? /p:[\"']?|(?:rclone obscure|vault login) [\"']?|wpa_passphrase [\"']?\S{1,32} [\"']?|echo [\"']?(?=\S{4,64} ?\| ?sudo -S)"
         r"|echo [\"']?[\w.-]{1,64}:(?=[^\n|]{4,64}\| ?(?:sudo )?chpasswd))"
         r"(?P<value>[^\s\"'`|]{4,100})"
     ),
@@ -407,7 +432,7 @@ _CODES = Shape(
     ),
     re.compile(
         r"(?i:(?:recovery|backup|rescue|2fa|mfa|emergency|wiederherstellungs|de récupération"
-        r"|de secours|de recuperación|de respaldo)[ -]?(?:codes?|keys?|(?=:)))(?i:[^\n:;.,]{0,40}?)?"
+        r"|de secours|de recuperación|de respaldo)[ -]?(?:codes?|keys?|(?=:)))(?i:[^\n:;.,]{0,40}?|[^\n:;.]{0,80}(?=:))?"
         r"(?:[:=]| is| are| sind| ist| sont| est| son| es)?[\s\-*\"'`(]{1,4}(?:1[.)] ?)?(?P<value>"
         r"(?:(?:(?:[,;/]|\s?\n)?(?: and)?[\s\-*]{1,4}(?:[0-9]{1,2}[.)] ?)?)?(?=[A-Za-z-]{0,40}[0-9]|[A-Z]{4,}-)"
         r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){0,8}){1,20})(?![A-Za-z0-9-])"
@@ -418,20 +443,34 @@ _CODES = Shape(
 _TOTP = Shape(
     # RFC 6238's secrets in base32, often written in groups of four.
     "secret",
-    ("totp", "2fa", "otp", "authenticator", "mfa"),
+    ("totp", "2fa", "otp", "authenticator", "mfa", "setup key", "einrichtungsschlüssel"),
     re.compile(
-        r"(?i:(?:totp|2fa|otp|authenticator|mfa)\b[^\n]{0,30}?(?:secret|key|seed)\b[^\n]{0,30}?)[\s:=\"'`]"
-        r"(?P<value>[A-Z2-7]{16,64}|(?i:[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15}))(?![A-Za-z0-9])"
+        r"(?i:(?:(?:totp|2fa|otp|authenticator|mfa)\b[^\n]{0,30}?(?:secret|key|seed)|setup key|einrichtungsschlüssel)\b[^\n]{0,30}?)[\s:=\"'`]"
+        r"(?P<value>[A-Z2-7]{16,64}|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?![A-Za-z0-9])"
     ),
     lambda value: value.isupper() or any(it.isdigit() for it in value),
     begins_with_trigger=True,
 )
+_TWELVE = (
+    "12 words|24 words|twelve words|12 wörter|24 wörter|12 mots|24 mots|12 palabras|24 palabras"
+    "|wiederherstellungsphrase|phrase de récupération|frase semilla|frase de recuperación"
+)
 _SEED = Shape(
     # BIP-39: 12 to 24 words of 3 to 8 letters, without articles and pronouns.
     "seed-phrase",
-    ("seed", "mnemonic", "recovery phrase", "secret phrase", "backup phrase", "wallet"),
+    (
+        "seed",
+        "mnemonic",
+        "recovery phrase",
+        "secret phrase",
+        "backup phrase",
+        "wallet",
+        *_TWELVE.split("|"),
+    ),
     re.compile(
-        r"(?i:(?:seed|mnemonic|recovery phrase|secret phrase|backup phrase|wallet)\b[^\n]{0,60}?[\s:\"'=]{1,3})"
+        r"(?i:(?:seed|mnemonic|recovery phrase|secret phrase|backup phrase|wallet|"
+        + _TWELVE
+        + r")\b[^\n]{0,60}?[\s:\"'=]{1,3})"
         r"(?:\d\.? ?)?(?P<value>\b(?!(?:the|and|for|are|was|has|had|not|but|with|from|your|our|its|his|her|have"
         r"|been|were|which|who|should|could|would)\b)[a-z]{3,8}(?:[\s,]{1,2}(?:\d{1,2}[.)]? ?)?(?!(?:the|and|for"
         r"|are|was|has|had|not|but|with|from|your|our|its|his|her|have|been|were|which|who|should|could"
@@ -445,20 +484,81 @@ _LOGIN = Shape(
     "password",
     (
         *"user login log-in sign-in creds credentials account zugang benutzer usuario identifiant".split(),
-        *("log in", "sign in", "anmeld", "wifi", "wi-fi", "wlan", "ssid", "@"),
+        *(
+            "log in",
+            "sign in",
+            "anmeld",
+            "wifi",
+            "wi-fi",
+            "wlan",
+            "ssid",
+            "@",
+            "admin:",
+            "root:",
+            "admin / ",
+            "root / ",
+        ),
     ),
     re.compile(
         r"(?i:(?:user(?:name)?s?|log[ -]?in|sign[ -]?in|creds?|credentials?|account|benutzer(?:name)?"
         r"|zugang(?:sdaten)?|usuario|identifiants?|anmeld\w{2,8}|wi-?fi|wlan|ssid)(?:\s?/\s?(?:pass|pw|p)\w{0,6})?"
         r"(?: (?:is|are|with|as|ist|sind|mit|es|est|sont|for|to)(?: [\w.'-]{1,20}){0,3}?)?[ ]{0,2}[:=]?[\s(]{1,2}[\"'`]?"
-        r"[\w.@+-]{2,64}|@[\w-]{1,60}\.[\w.-]{2,60})[\"'`]?(?:\s?[/:|,]\s?|(?i: (?:and|und|et|y|with|mit|avec|con|&|-) ))"
+        r"[\w.@+-]{2,64}|@[\w-]{1,60}\.[\w.-]{2,60}|\b(?:admin|root)(?=:| / ))[\"'`]?(?:\s?[/:|,]\s?|(?i: (?:and|und|et|y|with|mit|avec|con|&|-) ))"
         r"(?i:(?:the )?(?:pass(?:word)?|pw|pwd|passwort)[ :=]{0,3})?[\"'`]?(?P<value>[^\s\"'`,;|<>()\[\]]{6,64})"
     ),
     lambda value: _is_strong(value.rstrip(_TRAILING)),
     begins_with_trigger=True,
 )
+_ENTERED = Shape(
+    # "gpg asks for a passphrase, I type ...", "at the alarm, enter 4821"
+    "password",
+    (
+        "password",
+        "passphrase",
+        "passwort",
+        "gpg",
+        "ssh",
+        "sudo",
+        "alarm",
+        " asks",
+        "asking",
+        "keypad",
+    ),
+    re.compile(
+        r"[^\n]{3,70}?\b(?i:types?|typed|enter(?:ed)?|tippe|gebe|typing|entering)(?i: in)? [\"'`]?"
+        r"(?P<value>(?!(?:19|20)[0-9]{2}\b)[0-9]{4,8}|(?:(?!(?i:the|my|a|an|it|your|in|this|at|on|to|by)\b)[^\s\"'`,;.:]{1,30} ){0,5}?"
+        r"(?=[^\s,;.:]{0,30}[0-9])[^\s\"'`,;.:]{2,30})"
+        r"(?=[\"'`]?(?:[.,;!?)#]|\s*(?:\n|\Z)| (?:and|but|then|every|each|all|ein|und|at|on|to)\b))"
+    ),
+    lambda it: (
+        (it.isdecimal() or any(map(str.isalpha, it))) and not _KNOWN_WITH_DIGITS.fullmatch(it)
+    ),
+    begins_with_trigger=True,
+)
+_MY_LOGIN = Shape(
+    "password",
+    ("login is ", "log-in is ", "login ist ", "login: "),
+    re.compile(
+        r"(?i:log-?in(?:: | is | ist ))[\"'`]?(?P<value>[^\s\"'`,;@/|]{8,64})(?=[\s,;.\"'`]|\Z)"
+    ),
+    lambda value: _is_strong(value.rstrip(_TRAILING)),
+    begins_with_trigger=True,
+)
+_UNLOCKING = Shape(
+    # A PUK has 8 digits (3GPP TS 11.11). Screens and codes that were sent.
+    "pin",
+    ("puk", "unlock", "entsperr", "lockbox", "keybox", "opens with", "texted", "sms", "sent me"),
+    re.compile(
+        r"(?i:puk\b[^\n]{0,60}?(?<![\w.-])(?P<value>[0-9]{8})(?![\w.-])"
+        r"|(?:unlocks?|entsperr\w{0,8}|lockbox|keybox|opens(?= with))(?: code| pin| du| man)?(?: is| ist|:| with| mit)? (?P<screen>[0-9]{4,8})(?=[.,;!#]|\s*\Z)"
+        r"|(?:texted|sms|sent me)\b[^\n]{0,40}?(?<![\w.,-])(?P<sent>[0-9]{3}[ -]?[0-9]{3})(?![\w-])[^\n]{0,12}?\bcode)"
+    ),
+    lambda _: True,
+    begins_with_trigger=True,
+)
 ANY_LENGTH: tuple[Shape, ...] = (
-    *(_URL_PASSWORD, _COMMAND, _COOKIE, _TOTP, _CODES, _SEED, _CARD, _IBAN, _LOGIN),
+    *(_URL_PASSWORD, _COMMAND, _COOKIE, _TOTP, _CODES, _SEED, _CARD, _IBAN, _NAMED_IBAN, _LOGIN),
+    *(_MY_LOGIN, _ENTERED, _UNLOCKING),
 )
 """Secrets that may be shorter than a key."""
 
@@ -477,44 +577,58 @@ def _is_strong(value: str) -> bool:
 
 # Passwords and keys after their name -------------------------------------------------------------
 
+_OTHER_NAMES = (
+    "wachtwoord|hasł|hesl|lösenord|adgangskode|passord|salasana|parool|parola d'ordine|parola chiave|palavra-passe"
+    "|jelsz|lozink|şifre|парол|mật khẩu|kata sandi|סיסמ|كلمة المرور|كلمة السر|पासवर्ड|รหัสผ่าน|密码|密碼|パスワード|비밀번호"
+)
+"""Words for a password, or their beginnings where endings follow: of languages whose verbs follow, too."""
+
 ANCHORS = (
-    *"pass pw psk mdp secret token key auth dsn credential kennwort zugangscode pin puk code código cvv cvc".split(),
-    *"otp combination kombination schlüssel geheim clé clave jeton contraseña contrasena senha wachtwoord hasło".split(),
-    *"lösenord пароль 密码 密碼 パスワード 비밀번호".split(),
+    *"pass pw psk mdp secret token key auth dsn credential kennwort losungswort codewort zugangscode pin пин 暗証番号 puk code código cvv cvc".split(),
+    *"otp combination kombination schlüssel geheim clé clave chave chiave jeton contraseña contrasena senha cookie parola κωδικ".split(),
+    *_OTHER_NAMES.split("|"),
 )
 """Beginnings of names of secrets, in lower case; `key` is the end of one, such as api_key."""
+
+_ASCII_ANCHORS = tuple(filter(str.isascii, ANCHORS))
 
 _NAMED = re.compile(
     r"""
     (?:
-        (?P<password>pass(?:word|wd|phrase|code|wort)s?|(?<=phrase[ ]de[ ])passe|frase[ ]de[ ]contraseña|(?<=[a-z0-9]_)pass|(?<=de\ )passe|pwd
-            |(?<![a-z])pw(?![a-z])|kennwort|zugangscode|contraseña|contrasena|senha|wachtwoord|hasło|lösenord|пароль|密码|密碼|パスワード
-            |비밀번호)
-      | (?P<weak>(?<![a-z])(?:pass|psk|mdp|clave|credentials?|auth|dsn)(?![a-z])|geheim(?:wort|code))
-      | (?<![a-z])(?P<pin>pin(?:[ -]?(?:code|number|nummer))?|pincode|cv[vc]2?(?:[ ](?:code|number))?|puk|geheimzahl|otp|code|código|[ck]ombination)(?![a-z])
-      | (?P<key>secret(?:[_ -]?(?:access[_ -]?)?key)?|token|key|schlüssel|clé|jeton)
+        (?P<password>pass(?:word|wd|[ -]?phrase|code|wort)s?|(?<=phrase[ ]de[ ])passe|frase[ ]de[ ]contraseña|(?<=[a-z0-9]_)pass|(?<=de\ )passe|pwd
+            |(?<![a-z])pw(?![a-z])|kennwort|losungswort|codewort|zugangscode|contraseña|contrasena|senha
+            |(?P<other>(?:OTHER)\w{0,4}))
+      | (?P<weak>(?<![a-z])(?:pass|psk|mdp|clave|key[ ]phrase|parola|κωδικ\w{1,3}|credentials?|auth|dsn)(?![a-z])|geheim(?:wort|code))
+      | (?<![a-z])(?P<pin>pin(?:[ -]?(?:code|number|nummer))?|pincode|cv[vc]2?(?:[ ](?:code|number))?|(?<=security[ ])code(?=[ ]on[ ]the[ ]back)|puk|geheimzahl|пин(?:-?код)?|暗証番号|otp|(?:haus)?türcode|code|código|[ck]ombination)(?![a-z])
+      | (?P<key>secret(?:[_ -]?(?:access[_ -]?)?key)?|token|key|schlüssel|clé|clave(?=[ ]api)|chave|chiave|jeton|(?<=[a-z0-9]_)cookie)
+        (?:[ ](?:d'|de[ ]|da[ ])?api)?
     )
-    (?:_(?:base|b64|hex|prod|production|dev|staging|live|test|value|string))?[0-9]{0,2}["'`*\]]{0,3}
+    (?:_(?:base|b64|hex|prod|production|dev|staging|live|test|value|string))?[0-9]{0,2}["'`*\]]{0,3}(?:[ ](?:wi-?fi|wlan))?
     (?:
         # An assignment: password = "...", "api_key": "...", --password=...
-        (?:[ ](?:for|to|of|on|at|in|de|für|del|du|para)(?:[ ][\w.@'-]{1,30}){1,5}?)?
+        (?:[ ](?:OF)(?:[ ][\w.@'-]{1,30}){1,5}?)?
         [ \t]{0,3}(?P<sign>:=|=>|={1,2}|[:\uff1a]|(?<=[ ])[-\u2013\u2014](?=[ ]))
         \*{0,2}[ \t]{0,4}\n?[ \t>]{0,4}
         # A sentence: the password for staging is ...
-      | (?:[ ](?:for|to|of|on|at|in|de|für|del|du|para)[ ](?:[\w.@'-]{1,30}[ ]){1,5}?|[ ]?)
+      | (?:[ ](?:OF)[ ](?:[\w.@'-]{1,30}[ ]){1,5}?|[ ]?)
         (?P<verb>'s|c'est|is|was|are|will[ ]be|should[ ]be|remains|stays|has[ ]been[ ](?:changed|set|reset)[ ]to
-            |(?:changed|set|reset|updated)[ ]to|ist|lautet|bleibt|es|est|é|è|to|of|这是|是|は|는|은)
-        (?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?[ :]{1,3}
+            |(?:changed|set|reset|updated)[ ]to|ist|lautet|heißt|heisst|bleibt|es|est|este|é|è|to|of
+            |(?(other)(?:är|er|je|jest|on|là|adalah)|(?!))|(?P<joined>这是|是|は|는|은|が))
+        (?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?(?(joined)[ :]{0,3}|[ :]{1,3})
         # The name alone, as on a command line: --password ...
       | (?P<blank>[ ]{1,2}\(?)
     )
     (?:"(?P<double>[^"\n]{1,200})"|'(?P<single>[^'\n]{1,200})'|`(?P<ticks>[^`\n]{1,200})`
+      |[«»„“](?P<guillemets>[^«»„“”\n]{1,200})[«»“”]
       |(?P<bare>[^\s"'`<,;|][^\s"'`<,;|]{0,199}))
-    """,
+    """.replace("OTHER", _OTHER_NAMES.replace(" ", "[ ]")).replace(
+        "OF", "for|to|of|on|at|in|from|de|für|vom|von|der|del|du|da|do|di|para|pour|van|voor|от|для"
+    ),
     re.IGNORECASE | re.VERBOSE,
 )
 _KEY_OWNER = re.compile(
-    r"(?:api|access|auth|private|signing|encryption|master|account|service|admin)[_ -]?\Z",
+    r"(?:api|access|auth|private|signing|encryption|master|account|service|admin|my|our|license|product|activation"
+    r"|wi-?fi|wlan|webhook)[_ -]?\Z",
     re.IGNORECASE,
 )
 _NO_OWNER = re.compile(
@@ -534,10 +648,12 @@ _CODE_OWNER = re.compile(
     r"|sécurité|portail|móvil)\b",
     re.IGNORECASE,
 )
+_WIFI = re.compile(r"wi-?fi|wlan|router|fritz", re.IGNORECASE)
+_DOOR_CODE = re.compile(r"[A-F]?[0-9]{2,6}[A-F]?[0-9]{0,4}")
 _CODES_OF_ANYTHING = frozenset({"code", "código", "combination", "kombination"})
 _LONGEST_CLAUSE = 24
 _USER_BEFORE = re.compile(
-    r"(?:user\w*|login|log[ -]?in|account)(?:[ :=]{1,3}| is | as )\S{1,64}[ ,;/]{1,3}(?:and |with )?(?:the )?\Z",
+    r"(?:user\w*|login|log[ -]?in|account|ssid|network|benutzer\w*|usuario|identifiant|utente)(?:[ :=]{1,3}| is | as )\S{1,64}[ ,;/]{1,3}(?:and |with |und |et |y |e )?(?:the )?\Z",
     re.IGNORECASE,
 )
 _LONGEST_BEFORE = 90
@@ -600,7 +716,7 @@ _PROSE = frozenset(
     always an any are as at be been being but by can case change do does easy enough field for from good
     has have her here his how if impossible invalid is it its just kept least like long lost may missing
     more must need never new no none not nothing now of off on one only or other our out own per quite
-    really reset safe same should so some something strong that their then there these they this to too
+    really reset safe same should so some something strong than that their then there these they this to too
     until use valid very was weak what when where which who why will with wrong yet you your
     """.split()
 )
@@ -611,12 +727,12 @@ _STRONG = re.compile(
 )
 """A word with signs: near the name of a password it is one."""
 _NEAR_NAME = re.compile(
-    r"(?:pass(?:word|wort|phrase|code|wd)|kennwort|contraseña|pw|de passe|mdp|(?P<pin>pin|cvv2?|cvc2?|code))(?!\w)",
+    r"(?:pass(?:word|wort|phrase|code|wd)|kennwort|contraseña|pw|de passe|mdp|(?P<pin>pin|cvv2?|cvc2?|code))(?!\w| manager)",
     re.IGNORECASE,
 )
 _AFTER_CLAUSE = re.compile(
     r"[^\n.!?;:=0-9(]{2,60}?(?: is|:| =| ist| es| est| →)(?: still| now)? [\"'`]?(?P<value>[^\s\"'`,;|(<]{6,64})"
-    r"(?=[\"'`]?(?:[.,;!?)]|\s*(?:\n|\Z)| (?:and|for|but|on|if|so|in case|und|et|y)\b))"
+    r"(?=[\"'`]?(?:[.,;!?)]|\s*(?:\n|\Z)| (?:and|for|but|on|if|so|in case|now|today|und|jetzt|et|y)\b))"
 )
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
 _NUMBER = re.compile(
@@ -628,7 +744,7 @@ _SHORTEST_PASSWORD = 4
 _SHORTEST_KEY = 8
 _SHORTEST_BARE_KEY = 12
 _SHORTEST_WEAK = 6
-_BARE_KEYS = frozenset({"key", "schlüssel", "clé"})
+_BARE_KEYS = frozenset("key schlüssel clé clave chave chiave".split())
 
 
 def _find_phrase(match: re.Match[str]) -> str:
@@ -636,7 +752,7 @@ def _find_phrase(match: re.Match[str]) -> str:
 
     No sentence has these words between them: "correct horse battery staple".
     """
-    if not match["password"] or match["blank"] or match["bare"] is None:
+    if not match["password"] or match["blank"] or match["bare"] is None or match["verb"] == "of":
         return ""
     phrase = _PHRASE.match(match.string, match.start("bare"))
     words = phrase[0].lower().replace("-", " ").split() if phrase else []
@@ -713,31 +829,51 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
     ):
         return False
     before = text[max(0, match.start() - _LONGEST_BEFORE) : match.start()]
+    if before.rfind("${") > before.rfind("}"):
+        return False  # ${DB_PASSWORD:-default}
     if groups["pin"]:
         name = groups["pin"]
         is_owned = _CODE_OWNER.search(before[-_LONGEST_CLAUSE:] + match[0]) is not None
-        is_named = name.isupper() or not groups["blank"] or is_owned or name.startswith("pin")
+        is_named = (
+            name.isupper()
+            or not name.isascii()
+            or not groups["blank"]
+            or is_owned
+            or name.startswith("pin")
+        )
         if name.lower() in _CODES_OF_ANYTHING:
             is_mine = len(value) == _DIGITS_OF_ONE_TIME_CODE and before.lower().endswith(
                 ("my ", "your ")
             )
             is_named = is_owned or is_mine
-        fewest = _SHORTEST_PASSWORD - (name[:2].lower() == "cv")
-        return (
-            is_named and value.replace("-", "").isdecimal() and fewest <= len(value) < _LONGEST_PIN
+        fewest = _SHORTEST_PASSWORD - (
+            name[:2].lower() == "cv" or before.lower().endswith("security ")
         )
+        is_number = value.replace("-", "").isdecimal() or (is_owned and _DOOR_CODE.fullmatch(value))
+        return bool(is_named and is_number and fewest <= len(value) < _LONGEST_PIN)
     has_digit = any(it.isdigit() for it in value)
     has_letter = any(it.isalpha() for it in value)
     has_sign = any(not it.isalnum() and it not in "_-.'/ " for it in value)
     if groups["key"]:
         # "The token is ..." and "the secret is ..." begin many sentences: only what looks random.
+        is_wifi_key = has_digit and len(value) >= _SHORTEST_KEY and _WIFI.search(before)
+        is_letters = (  # CLIENT_SECRET=..., "jwt_secret": "..."
+            "secret" in groups["key"].lower()
+            and groups["sign"] in {"=", ":"}
+            and before[-1:] == "_"
+        )
+        if is_letters and " " not in value and len(value) >= _SHORTEST_KEY and has_letter:
+            return not _IDENTIFIER.fullmatch(value)
+        if is_wifi_key:
+            return True
         if " " in value or not (has_digit and has_letter):
             return False
         is_owned = groups["key"].lower() not in _BARE_KEYS or _KEY_OWNER.search(before)
         if groups["blank"] or not is_owned:
             is_uuid = _IS_UUID.fullmatch(value) and not match[0][:3].isupper()
             return len(value) >= SHORTEST_TOKEN and _is_random(value) and not is_uuid
-        return len(value) >= (_SHORTEST_BARE_KEY if is_bare else _SHORTEST_KEY)
+        is_long = is_bare and groups["key"].lower() in _BARE_KEYS
+        return len(value) >= (_SHORTEST_BARE_KEY if is_long else _SHORTEST_KEY)
     is_login = before.endswith("--") or _USER_BEFORE.search(before) is not None
     if groups["weak"]:
         return (
@@ -748,13 +884,21 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
         )
     if len(value) < _SHORTEST_PASSWORD:
         return False
+    follower = text[match.end() if not is_bare else match.start("bare") + len(value) :][:2]
+    ends = not follower.strip() or follower[:1] in ".,;!&" or "\n" in follower
+    is_word = _WORD.fullmatch(value) is not None and not value.lower().endswith(_ENDINGS)
     if groups["blank"]:
         # "password hunter2!", without anything between: an option of a command, or a mixture.
         is_mixed = has_digit and has_letter and (has_sign or value.lower() != value)
         is_code = value.isdecimal() and "code" in match["password"].lower()
         is_phrase = "phrase" in match["password"].lower() and value.count("-") > 1
         return (
-            is_mixed or is_code or is_phrase or (has_digit and (is_login or value.count("-") > 1))
+            is_mixed
+            or is_code
+            or is_phrase
+            or (is_login and (has_digit or (is_word and ends)))
+            or (has_digit and value.count("-") > 1)
+            or (has_digit and has_letter and len(value) >= _SHORTEST_KEY and value.isalnum())
         )
     if has_digit or (has_sign and has_letter):
         return True
@@ -771,13 +915,10 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
     if value.count("-") > 1:
         return True  # correct-horse-battery-staple
     # A word is a password only where its sentence or line ends; "is required" is none.
-    follower = text[match.start("bare") + len(value) :][:2]
-    ends = not follower.strip() or follower[:1] in ".,;!&" or "\n" in follower
     return (
         ends
         and "\n" not in match[0]
-        and _WORD.fullmatch(value) is not None
-        and not value.lower().endswith(_ENDINGS)
+        and is_word
         and groups["verb"] not in {"to", "was", "are", "'s"}
         and groups["sign"] not in {"-", "\u2013", "\u2014"}
         # In code, a word stands for a variable: "password = word", "password=word,".
@@ -805,20 +946,22 @@ def _find_all(lowered: str, anchors: Iterable[str]) -> list[int]:
     return sorted(starts)
 
 
-def _redact_named(text: str, counts: Counter[str]) -> str:
+def _redact_named(
+    text: str, anchors: Iterable[str], kinds: Collection[str], counts: Counter[str]
+) -> str:
     """Return the text without the values after names such as "password is" and "api_key ="."""
     pieces: list[str] = []
     done = 0
-    for start in _find_all(_lower(text), ANCHORS):
+    for start in _find_all(_lower(text), anchors):
         secret = None if start < done else (_read_named(text, start) or _find_near(text, start))
-        if secret:
+        if secret and secret[0] in kinds:
             kind, place, value = secret
             counts[kind] += 1
             pieces += [text[done:place], f"[redacted:{kind}]"]
             done = place + len(value)
     for match in _REVERSED.finditer(text, done):
         before = text[max(done, match.start() - _LONGEST_REVERSED) : match.start()]
-        value = (before.split() or [""])[-1].strip("\"'`()")
+        value = (before.split() or [""])[-1].strip("\"'`()").removeprefix("G-")
         has_digit = any(it.isdigit() for it in value)
         has_sign = any(not it.isalnum() and it not in "_-./:,;[]" for it in value)
         if value.startswith("[redacted:"):
@@ -829,6 +972,8 @@ def _redact_named(text: str, counts: Counter[str]) -> str:
         is_mixed = has_digit and (has_sign or value.lower() != value)
         if is_pin or (is_mixed and not match["pin"] and not _is_placeholder(value)):
             kind = "pin" if is_pin else "password"
+            if kind not in kinds:
+                continue
             counts[kind] += 1
             start = text.rindex(value, done, match.start())
             pieces += [text[done:start], f"[redacted:{kind}]"]
@@ -843,7 +988,39 @@ PRIVATE = "private"
 """The kind under which passages in `<private>` are counted."""
 
 
-def redact(text: str) -> tuple[str, Counter[str]]:
+KINDS = frozenset(
+    {shape.kind for shape in (*PREFIXED, *_KEYS_IN_TEXT, *ANY_LENGTH)}
+    | {"api-key", "password", "pin", "secret", "token"}
+)
+"""All kinds of secrets."""
+
+
+def read_kinds(words: object) -> frozenset[str]:
+    """Return the kinds that the setting `redact_kinds` names; raise ConfigurationError.
+
+    Args:
+        words: "all"; kinds with commas between, "password,api-key"; or kinds that are left as they
+            are, "-iban,-card".
+    """
+    names = re.split(r"[\s,]+", words.strip()) if isinstance(words, str) else []
+    kinds = {name.removeprefix("-") for name in names}
+    if names == ["all"]:
+        return KINDS
+    signs = {name[:1] == "-" for name in names}
+    if unknown := sorted(kinds - KINDS):
+        hint = did_you_mean(unknown, sorted(KINDS))
+        problem = f"there is no kind {', '.join(map(repr, unknown))}{hint}"
+    elif len(signs) != 1:
+        problem = "name kinds to replace, or kinds to leave with a minus before each, not both"
+    else:
+        return KINDS - kinds if True in signs else frozenset(kinds)
+    raise ConfigurationError(
+        f"redact_kinds is not usable: {problem}. It is all, or kinds with commas between, such as"
+        f" password,api-key or -iban,-card; the kinds are {', '.join(sorted(KINDS))}"
+    )
+
+
+def redact(text: str, kinds: Collection[str] = KINDS) -> tuple[str, Counter[str]]:
     """Return the text with `[redacted:KIND]` for each secret, and the number of each kind.
 
     A text that is redacted already stays as it is.
@@ -859,7 +1036,7 @@ def redact(text: str) -> tuple[str, Counter[str]]:
         done = 0
         for match in matches:
             groups = match.groupdict()
-            group = "value" if groups.get("value") else 0
+            group = match.lastgroup if match.lastgroup and match.lastgroup != "body" else 0
             if match.start() >= done and shape.check(groups.get("body") or match[group]):
                 counts[shape.kind] += 1
                 pieces += [text[done : match.start(group)], f"[redacted:{shape.kind}]"]
@@ -874,14 +1051,15 @@ def redact(text: str) -> tuple[str, Counter[str]]:
         if _MAYBE_KEY.search(long_words):
             for shapes, words_or_text in ((PREFIXED, long_words), (_KEYS_IN_TEXT, text)):
                 for shape in shapes:
-                    if any(map(words_or_text.__contains__, shape.triggers)):
+                    if shape.kind in kinds and any(map(words_or_text.__contains__, shape.triggers)):
                         text = replace_in(text, shape)
     lowered = text.lower()
     for shape in ANY_LENGTH:
-        if any(map(lowered.__contains__, shape.triggers)):
+        if shape.kind in kinds and any(map(lowered.__contains__, shape.triggers)):
             text = replace_in(text, shape)
-    if any(map(lowered.__contains__, ANCHORS)):
-        text = _redact_named(text, counts)
+    anchors = _ASCII_ANCHORS if text.isascii() else ANCHORS
+    if any(map(lowered.__contains__, anchors)):
+        text = _redact_named(text, anchors, kinds, counts)
     return text, counts
 
 
@@ -915,12 +1093,12 @@ def drop_private(text: str) -> tuple[str, int]:
     return rest if pieces[0] else rest.lstrip(), count
 
 
-def clean(value: Any, *, secrets: bool) -> tuple[Any, Counter[str]]:
+def clean(value: Any, *, secrets: bool | Collection[str]) -> tuple[Any, Counter[str]]:
     """Return a text, or JSON values with texts, as it may be stored, and what was taken out.
 
     Args:
         value: A text; or a mapping or a list, whose texts and keys are cleaned.
-        secrets: Whether secrets are replaced; private passages always are.
+        secrets: Kinds of secrets that are replaced, or whether all are; private passages always are.
 
     Returns:
         The value, the same object if nothing was taken out; and counts by kind. Passages in
@@ -932,7 +1110,7 @@ def clean(value: Any, *, secrets: bool) -> tuple[Any, Counter[str]]:
         if passages:
             counts[PRIVATE] = passages
         if secrets:
-            text, more = redact(text)
+            text, more = redact(text, KINDS if secrets is True else secrets)
             counts += more
         return (text if counts else value), counts
     if isinstance(value, Mapping):

@@ -1,5 +1,6 @@
 """The OpenAI Agents SDK's runner with a scripted model, over a session of memsense's."""
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 
+from memsense.errors import DatabaseError
 from memsense.integrations.openai_agents import MemSenseSession
 
 QUIET = RunConfig(tracing_disabled=True)
@@ -28,9 +30,11 @@ class ScriptedModel(Model):
     def __init__(self, *script: Any) -> None:
         self._script = list(script)
         self.asked: list[Any] = []
+        self.instructed: list[str | None] = []
 
     async def get_response(self, *given: Any, **named: Any) -> ModelResponse:
         """The script's next answer."""
+        self.instructed.append(given[0] if given else named["system_instructions"])
         self.asked.append(given[1] if len(given) > 1 else named["input"])
         return ModelResponse(output=[self._script.pop(0)], usage=Usage(), response_id=None)
 
@@ -93,6 +97,55 @@ async def test_what_was_said_is_remembered_and_no_tool_s_result(memory: MemSense
     assert hit.session_id == "monday"
     [chunk] = memory.recent(user_id="ada")
     assert "zanzibarword" not in chunk.content
+
+
+def with_context(session: MemSenseSession) -> RunConfig:
+    return RunConfig(tracing_disabled=True, call_model_input_filter=session.add_context)
+
+
+async def test_a_model_gets_what_earlier_sessions_say_and_no_session_stores_it(
+    memory: MemSense,
+) -> None:
+    model = ScriptedModel(say("Noted."), call("weather"), say("It rains in Lisbon."))
+    agent = Agent(name="a", model=model, tools=[weather], instructions="Be brief.")
+    first = session_of(memory)
+    said = "I moved to Lisbon with my cat Zorro."
+    await Runner.run(agent, said, session=first, run_config=with_context(first))
+    assert model.instructed == ["Be brief."]  # nothing is known, and the session is no memory
+    second = session_of(memory, "tuesday")
+    question = "Where did I move with my cat Zorro?"
+    await Runner.run(agent, question, session=second, run_config=with_context(second))
+    before, after = model.instructed[1:]
+    assert before is not None
+    assert before == after  # a round of tool calls has the same
+    assert before.startswith("Be brief.\n\n<memsense-context")
+    assert said in before
+    assert "memsense-context" not in str(await second.get_items())
+    third = session_of(memory, "tuesday", user_id="eve")
+    model = ScriptedModel(say("I don't know."))
+    await Runner.run(
+        Agent(name="a", model=model), question, session=third, run_config=with_context(third)
+    )
+    assert model.instructed == [None]
+
+
+async def test_a_memory_that_is_away_stops_no_run_unless_it_is_strict(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with MemSense.open(database_url) as memory:
+        pass
+    model = ScriptedModel(say("Hello."), say("Hello."))
+    agent = Agent(name="a", model=model)
+    session = session_of(memory)
+    with caplog.at_level(logging.WARNING, "memsense"):
+        result = await Runner.run(agent, "Hi.", session=session, run_config=with_context(session))
+    assert result.final_output == "Hello."
+    texts = [record.getMessage() for record in caplog.records]
+    for outcome in ("the model gets no history", "the model gets no context", "are not stored"):
+        assert any(outcome in text for text in texts)
+    strict = MemSenseSession(memory, user_id="ada", session_id="monday", strict=True)
+    with pytest.raises(DatabaseError):
+        await Runner.run(agent, "Hi.", session=strict, run_config=QUIET)
 
 
 async def test_items_come_back_in_order_and_a_limit_takes_the_latest(memory: MemSense) -> None:

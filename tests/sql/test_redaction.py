@@ -16,7 +16,9 @@ from mcp import Client
 
 from memsense import AsyncMemSense, MemSense, load_settings
 from memsense.client.histories import Said
+from memsense.doctor.checkup import check_up
 from memsense.draft.drafting import Annotations
+from memsense.errors import ConfigurationError
 from memsense.hooks.recall import Recaller
 from memsense.ingest import ReadOptions
 from memsense.mcp.scope import OneScope, Scope
@@ -172,6 +174,49 @@ def test_the_setting_of_the_process_comes_before_that_of_the_namespace(
     assert KEY in added[0].user_text
 
 
+IBAN = "DE89 3704 0044 0532 0130 00"
+
+
+def test_only_the_kinds_of_the_setting_are_replaced(
+    memory: MemSense, conn: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    said = f"Rent goes to {IBAN}, the AWS key is {KEY}."
+    memory.settings.set(redact_kinds="-iban,-card")
+    added = memory.add(told(said), user_id="ada", session_id="monday")
+    [other] = memory.add_many([{"messages": told(said), "session_id": "tuesday"}], user_id="ada")
+    file = log(tmp_path / "log.jsonl", said)
+    assert memory.ingest(file, user_id="bob").redacted == {"aws-key": 2}
+    assert added.redacted == other.redacted == {"aws-key": 2}
+    assert added[0].user_text.strip() == f"Rent goes to {IBAN}, the AWS key is [redacted:aws-key]."
+    assert added.notes == ["2 secrets redacted: 2 aws-key"]
+    assert find_words(conn, KEY) == set()
+
+    # The keys of a log's messages are those of their texts without any secret.
+    memory.settings.set(redact_kinds="all")
+    report = memory.ingest(file, user_id="bob")
+    assert (report.stored, report.replaced, report.repeated) == (0, 1, 0)
+    [chunk] = memory.list(user_id="bob")
+    assert "[redacted:iban]" in chunk.user_text
+    memory.settings.set(redact_kinds="iban card")
+    added = memory.add(told(said), user_id="kim", session_id="monday")
+    assert added.redacted == {"iban": 2}
+    assert added[0].user_text.strip() == f"Rent goes to [redacted:iban], the AWS key is {KEY}."
+
+
+@pytest.mark.parametrize(
+    ("kinds", "problem"),
+    [
+        ("-ibam", "there is no kind 'ibam'; did you mean 'iban'"),
+        ("iban,-card", "not both"),
+        (7, "there is no kind ''|not both"),
+        ("", "the kinds are anthropic-key, api-key"),
+    ],
+)
+def test_kinds_that_are_unknown_are_refused(memory: MemSense, kinds: Any, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        memory.settings.set(redact_kinds=kinds)
+
+
 @pytest.mark.parametrize("ids", [True, False])
 @pytest.mark.parametrize("mode", ["turn", "session", "hybrid"])
 def test_a_log_is_redacted_once_and_read_again_without_a_change(
@@ -251,6 +296,36 @@ def test_mcp_stores_no_secrets_by_default(database_url: str, conn: psycopg.Conne
     anyio.run(main, work)
     assert "[redacted:aws-key]" in dump(conn)["traces"]
     assert secrets_in(conn) == set()
+
+
+def test_the_doctor_counts_stored_secrets_by_kind_and_never_prints_them(
+    memory: MemSense, database_url: str
+) -> None:
+    settings = load_settings(database_url=database_url)
+
+    def examine(*, secrets: bool = True) -> list[str]:
+        report = check_up(
+            database_url, settings=settings, embedder=HashingEmbedder(), secrets=secrets
+        )
+        assert KEY not in str(report.as_dict())
+        return [finding.text for finding in report.findings if finding.check == "secrets"]
+
+    memory.add(told(), user_id="ada", session_id="monday")
+    assert examine() == []
+    chunk, *_ = memory.add(
+        told(f"My AWS key is {KEY}."), user_id="ada", session_id="tuesday", mode="hybrid",
+        metadata={"password": PASSWORD}, redact=False,
+    )  # fmt: skip
+    [other] = memory.add(told("My PIN is 4821."), user_id="bob", session_id="monday", redact=False)
+    memory.forget(other.chunk_id)
+    [edited] = memory.add(told("My PIN is 4822."), user_id="bob", session_id="friday", redact=False)
+    memory.update(edited.chunk_id, content={"user": "I like tea.", "assistant": "Noted."})
+    ids = f"{chunk.chunk_id}, {other.chunk_id}, {edited.chunk_id}"
+    assert examine() == [
+        f"3 chunks of default/default hold secrets (such as chunk {ids}):"
+        " 2 aws-key, 1 password, 4 pin"
+    ]
+    assert examine(secrets=False) == []
 
 
 def test_an_import_redacts_only_on_request(
