@@ -154,8 +154,8 @@ def make_queries(text: str) -> list[str]:
     """Return the queries of a prompt: what `searched` returns, and the same with words of a paste.
 
     "Is this fine to merge?" is about the paste, "Who should I call about this?" may be about more:
-    so a paste that the prompt refers to gets a query beside the prompt's own. Its different words
-    count, the first 200 characters of them: a log says the same in each line.
+    so if the prompt refers to a paste, a second query has the prompt with the paste's words, each
+    once, 200 characters at most: a log says the same in each line.
     """
     text = read_ends(text)
     parts = cut_prompt(text)
