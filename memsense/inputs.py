@@ -170,6 +170,8 @@ def describe_argument_fault(fault: Mapping[str, Any], place: str) -> str:
         return f"{place} {message}"
     if fault["type"] in _PHRASES:
         return f"{place} {_PHRASES[fault['type']]}"
+    if fault["type"] in ("int_parsing", "int_type", "int_from_float"):
+        return f"{place} must be a whole number, not {shorten(fault.get('input'))}"
     return f"{place}: {message}, not {shorten(fault.get('input'))}"
 
 
