@@ -435,7 +435,8 @@ _CODES = Shape(
         r"|de secours|de recuperación|de respaldo)[ -]?(?:codes?|keys?|(?=:)))(?i:[^\n:;.,]{0,40}?|[^\n:;.]{0,80}(?=:))?"
         r"(?:[:=]| is| are| sind| ist| sont| est| son| es)?[\s\-*\"'`(]{1,4}(?:1[.)] ?)?(?P<value>"
         r"(?:(?:(?:[,;/]|\s?\n)?(?: and)?[\s\-*]{1,4}(?:[0-9]{1,2}[.)] ?)?)?(?=[A-Za-z-]{0,40}[0-9]|[A-Z]{4,}-)"
-        r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){0,8}){1,20})(?![A-Za-z0-9-])"
+        # Possessive: a hyphen may join two parts of a code or stand before the next code.
+        r"[A-Za-z0-9]{4,12}+(?![A-Za-z0-9])(?:-[A-Za-z0-9]{4,12}+(?![A-Za-z0-9])){0,8}+){1,20}+)"
     ),
     lambda value: sum(it.isalnum() for it in value) >= _SHORTEST_KEY,
     begins_with_trigger=True,

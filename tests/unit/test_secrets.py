@@ -534,6 +534,13 @@ def test_values_in_json_are_cleaned_with_their_names() -> None:
     assert summary(counts) == "2 secrets redacted: 2 password; 1 private passage left out"
 
 
+@pytest.mark.parametrize("part", ["a1b2-", "a1b2c3d4e5f6g7", "ABCD-", "A1"])
+def test_codes_without_an_end_are_read_once(part: str) -> None:
+    # A hyphen can join two parts or stand before a code: 2 to the power of their number ways.
+    text, _ = redact("backup codes: " + part * 1_000 + "\x01")
+    assert text.startswith("backup codes: ")
+
+
 def test_private_passages_are_dropped_where_secrets_stay() -> None:
     text = "my password is hunter2 <private>and more</private>"
     assert clean(text, secrets=False) == ("my password is hunter2", {"private": 1})
