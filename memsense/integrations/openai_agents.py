@@ -45,8 +45,6 @@ class MemSenseSession(SessionABC):
         session_id: The session. It is created with its first item.
         session_settings: The SDK's settings, such as a default limit of items.
         max_tokens: Maximum length of the context.
-        strict: Raise errors of a database or embedder that is away instead of logging them: then a
-            run goes on without context or history, and its items are not stored.
     """
 
     def __init__(
@@ -57,13 +55,11 @@ class MemSenseSession(SessionABC):
         session_id: str,
         session_settings: SessionSettings | None = None,
         max_tokens: int = 1_000,
-        strict: bool = False,
     ) -> None:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings
         self._memory = AdaptedMemory(memory)
         self._max_tokens = max_tokens
-        self._caught = () if strict else (DatabaseError, EmbeddingError, CallTimeoutError)
         self._context: tuple[Sequence[str], str] = ((), "")
         self._place = SessionPlace(user_id=self._memory.choose_user(user_id), session_id=session_id)
 
@@ -76,12 +72,7 @@ class MemSenseSession(SessionABC):
         count = resolve_session_limit(limit, self.session_settings)
         if count is not None and count <= 0:
             return []
-        histories = self._memory.awaited.histories
-        try:
-            items = await histories.read(COLLECTION, limit=count, **self._place)
-        except self._caught as error:
-            logger.warning("the model gets no history: %s", error)
-            return []
+        items = await self._memory.awaited.histories.read(COLLECTION, limit=count, **self._place)
         return cast("list[TResponseInputItem]", items)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
@@ -91,16 +82,14 @@ class MemSenseSession(SessionABC):
             items: New items, in order.
         """
         turns = [Said.of(cast("Mapping[str, Any]", item)) for item in items]
-        try:
-            await self._memory.awaited.histories.append(COLLECTION, turns, **self._place)
-        except self._caught as error:
-            logger.warning("%d items are not stored: %s", len(turns), error)
+        await self._memory.awaited.histories.append(COLLECTION, turns, **self._place)
 
     async def add_context(self, data: CallModelData[Any]) -> ModelInputData:
         """Return the model's input with what earlier sessions say of the user's last message.
 
         It is a `call_model_input_filter` of the SDK's `RunConfig`. The context is put behind the
         instructions, so that no session stores it; the rounds of a turn's tool calls have the same.
+        A database or an embedder that is away leaves it out, with a warning in the log.
 
         Args:
             data: The input, as the SDK passes it.
@@ -120,7 +109,7 @@ class MemSenseSession(SessionABC):
                     max_tokens=self._max_tokens,
                 )
                 self._context = questions, str(context)
-            except self._caught as error:
+            except (DatabaseError, EmbeddingError, CallTimeoutError) as error:
                 logger.warning("the model gets no context: %s", error)
                 return data.model_data
         parts = [data.model_data.instructions, self._context[1] if questions else ""]
