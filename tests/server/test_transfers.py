@@ -199,6 +199,7 @@ def test_a_get_writes_nothing(served: Served) -> None:
 
     before, tried = everything(), 0
     named = {"chunk_id": chunk_id, "trace_id": recorded.json()["trace_id"], "name": "tea"}
+    named["user_id"] = "ada"
     named |= dict.fromkeys(("erasure_id", "transfer_id", "key_id"), named["trace_id"])
     for path, operations in served.app.openapi()["paths"].items():
         if "get" in operations:

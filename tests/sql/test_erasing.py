@@ -53,7 +53,9 @@ NO_TEXT = {
     # Hashes, counts, and numbers of chunks.
     "write_keys": {"key_hash", "asked_hash", "result"},
     # Its user_id goes with its row, as the test of an erased user says.
-    "access_keys": {"key_id", "key_hash", "name", "scopes", "user_id", "created_by"},
+    "access_keys": {"key_id", "key_hash", "name", "scopes", "user_id", "namespace", "created_by"},
+    # Names of profiles and of filters, none of what a filter asks for.
+    "slow_searches": {"profile", "filters"},
     "erasures": {"kind", "salt", "user_hash", "subject_hash", "counts", "erased_by"},
 }
 """Columns of tables that hold nothing of a user's; all others go with their rows."""

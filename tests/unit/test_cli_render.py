@@ -222,7 +222,7 @@ def test_settings_are_read_as_constants_are_but_names_as_they_are_written() -> N
 
 
 def test_every_setting_that_is_not_a_constant_takes_its_values() -> None:
-    assert {"profile", TIMEZONE, *CHOICES} == TEXT_SETTINGS
+    assert {"profile", "redact_kinds", TIMEZONE, *CHOICES} == TEXT_SETTINGS
     for name, values in CHOICES.items():
         assert read_settings([f"{name}={values[0]}"]) == {name: values[0]}
 
