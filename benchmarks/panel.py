@@ -9,8 +9,8 @@
 `store` writes the sets into namespaces panel-SET of the database in use. `ask` searches for every
 question and reports each set and the mean over sets, next to plain rankings of the same exchanges
 (`--alone` does without). `compare` shows what changed between two files of `ask --save`. `ablate`
-asks without each route and each term in turn. docs/guides/evaluation.md describes the sets, and how
-their questions count.
+asks without each route and each term in turn. benchmarks/results/recall.md describes the sets, and
+how their questions count.
 """
 
 import argparse

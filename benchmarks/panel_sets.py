@@ -1,8 +1,8 @@
 """Sets of the panel: memories of many kinds, and the questions about each that count.
 
 A set is a file NAME.jsonl.gz whose lines are memories, or a half of LoCoMo or of BEAM, which the
-readers of memsense.evaluation read. docs/guides/evaluation.md describes the files and how questions
-count. No set is part of the project.
+readers of memsense.evaluation read. benchmarks/results/recall.md describes the files and how
+questions count. No set is part of the project.
 """
 
 import calendar

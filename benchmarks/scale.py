@@ -72,7 +72,7 @@ def main() -> None:
 
 def _allow_memory(url: str, memory: str) -> None:
     # An HNSW index of n vectors takes n times 1.5 kB; where half of it fitted, building took 2.6
-    # times as long (docs/beside/benchmarks.md).
+    # times as long (docs/guides/capacity.md).
     with psycopg.connect(url, autocommit=True) as connection:
         database = sql.Identifier(connection.info.dbname)
         change = sql.SQL("ALTER DATABASE {} SET maintenance_work_mem = {}")
