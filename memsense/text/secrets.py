@@ -846,12 +846,12 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
     is_bare, is_in_sentence = groups["bare"] is not None, groups["verb"] is not None
     is_plain = groups["verb"] in {"to", "of", "was", "are", "'s"}
     is_joined = bool(groups["password"]) and is_in_sentence and not is_plain and _is_joined(value)
-    is_code = not is_joined and _CODE.fullmatch(value) is not None
+    is_read = not is_joined and _CODE.fullmatch(value) is not None
     if (
         (_is_placeholder(value) and groups["pin"] is None)
         or value.lower() in _NO_SECRET
         or (_KNOWN_WITH_DIGITS.fullmatch(value) and groups["pin"] is None)
-        or (is_code and (is_bare or any(it in value for it in "(/[")))
+        or (is_read and (is_bare or any(it in value for it in "(/[")))
     ):
         return False
     before = text[max(0, match.start() - _LONGEST_BEFORE) : match.start()]
