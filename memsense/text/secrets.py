@@ -637,11 +637,9 @@ _NAMED = re.compile(
     )
     (?:"(?P<double>[^"\n]{1,200})"|'(?P<single>[^'\n]{1,200})'|`(?P<ticks>[^`\n]{1,200})`
       |[«»„“](?P<guillemets>[^«»„“”\n]{1,200})[«»“”]
-      |(?P<bare>[^\s"'`<,;|CJK]{1,200}))
-    """.replace("OTHER", _OTHER_NAMES.replace(" ", "[ ]"))
-    # A text without blanks goes on after the value: パスワードはtanuki-88です.
-    .replace("CJK", r"\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff01-\uffef")
-    .replace(
+      # A text without blanks goes on after the value: パスワードはtanuki-88です.
+      |(?P<bare>[^\s"'`<,;|\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff01-\uffef]{1,200}))
+    """.replace("OTHER", _OTHER_NAMES.replace(" ", "[ ]")).replace(
         "OF",
         "for|to|of|on|at|in|from|de|für|vom|von|der|del|du|da|do|di|para|pour|van|voor|от|для|из",
     ),
