@@ -454,24 +454,14 @@ _TOTP = Shape(
 )
 _TWELVE = (
     "12 words|24 words|twelve words|12 wörter|24 wörter|12 mots|24 mots|12 palabras|24 palabras"
-    "|wiederherstellungsphrase|phrase de récupération|frase semilla|frase de recuperación"
+    "|frase semilla|frase de recuperación"
 )
 _SEED = Shape(
     # BIP-39: 12 to 24 words of 3 to 8 letters, without articles and pronouns.
     "seed-phrase",
-    (
-        "seed",
-        "mnemonic",
-        "recovery phrase",
-        "secret phrase",
-        "backup phrase",
-        "wallet",
-        *_TWELVE.split("|"),
-    ),
+    ("seed", "mnemonic", "phrase", "wallet", *_TWELVE.split("|")),
     re.compile(
-        r"(?i:(?:seed|mnemonic|recovery phrase|secret phrase|backup phrase|wallet|"
-        + _TWELVE
-        + r")\b[^\n]{0,60}?[\s:\"'=]{1,3})"
+        r"(?i:(?:seed|mnemonic|phrase|wallet|" + _TWELVE + r")\b[^\n]{0,60}?[\s:\"'=]{1,3})"
         r"(?:\d\.? ?)?(?P<value>\b(?!(?:the|and|for|are|was|has|had|not|but|with|from|your|our|its|his|her|have"
         r"|been|were|which|who|should|could|would)\b)[a-z]{3,8}(?:[\s,]{1,2}(?:\d{1,2}[.)]? ?)?(?!(?:the|and|for"
         r"|are|was|has|had|not|but|with|from|your|our|its|his|her|have|been|were|which|who|should|could"
@@ -507,7 +497,10 @@ _LOGIN = Shape(
         r"[\w.@+-]{2,64}|@[\w-]{1,60}\.[\w.-]{2,60}|\b(?:admin|root)(?=:| / ))[\"'`]?(?:\s?[/:|,]\s?|(?i: (?:and|und|et|y|with|mit|avec|con|&|-) ))"
         r"(?i:(?:the )?(?:pass(?:word)?|pw|pwd|passwort)[ :=]{0,3})?[\"'`]?(?P<value>[^\s\"'`,;|<>()\[\]]{6,64})"
     ),
-    lambda value: _is_strong(value.rstrip(_TRAILING)),
+    lambda value: (
+        _is_strong(value.rstrip(_TRAILING))
+        or (_SIGN.search(value) is not None and _is_joined(value.rstrip(_TRAILING)))
+    ),
     begins_with_trigger=True,
 )
 _ENTERED = Shape(
@@ -576,6 +569,29 @@ def _is_strong(value: str) -> bool:
     )
 
 
+_JOINED = re.compile(r"[^\W\d]+(?:(?:[!#$%&*+?^~@-]|\.(?=[A-ZÀ-ÞА-ЯЁ]))[^\W\d]+)*[!?#*+]?")
+_PART = re.compile(r"[^\W\d_][^\W\d_A-ZÀ-ÞА-ЯЁ]*")
+_SHORTEST_PART = 3
+_SIGN = re.compile(r"\w[!#$%*+?^~_]\w")
+"""A sign that joins no words in prose: a hyphen, a point and "&" do."""
+
+
+def _is_joined(value: str) -> bool:
+    """Return whether words are joined as in no prose: Sunflower!Tractor, quietLanternMoss."""
+    if not _JOINED.fullmatch(value) or value == value.lower():
+        return False
+    parts = [it.lower() for it in _PART.findall(value)]
+    is_name = value[:1].isupper() and value.isalpha()  # GitHub, StackOverflow
+    return (
+        len(parts) > 1 + is_name
+        and ("." not in value or value[:1].isupper())
+        and all(
+            len(it) >= _SHORTEST_PART and it not in _NO_SECRET and not it.endswith(_ENDINGS)
+            for it in parts
+        )
+    )
+
+
 # Passwords and keys after their name -------------------------------------------------------------
 
 _OTHER_NAMES = (
@@ -585,7 +601,7 @@ _OTHER_NAMES = (
 """Words for a password, or their beginnings where endings follow: of languages whose verbs follow, too."""
 
 ANCHORS = (
-    *"pass pw psk mdp secret token key auth dsn credential kennwort losungswort codewort zugangscode pin пин 暗証番号 puk code código cvv cvc".split(),
+    *"pass pasw pw psk mdp secret token key auth dsn credential kennwort losungswort codewort zugangscode pin пин код 暗証番号 puk code código cvv cvc".split(),
     *"otp combination kombination schlüssel geheim clé clave chave chiave jeton contraseña contrasena senha cookie parola κωδικ".split(),
     *_OTHER_NAMES.split("|"),
 )
@@ -596,11 +612,11 @@ _ASCII_ANCHORS = tuple(filter(str.isascii, ANCHORS))
 _NAMED = re.compile(
     r"""
     (?:
-        (?P<password>pass(?:word|wd|[ -]?phrase|code|wort)s?|(?<=phrase[ ]de[ ])passe|frase[ ]de[ ]contraseña|(?<=[a-z0-9]_)pass|(?<=de\ )passe|pwd
+        (?P<password>pass?(?:word|wrod)s?|pass(?:wd|[ -]?phrase|code|wort)s?|(?<=phrase[ ]de[ ])passe|frase[ ]de[ ]contraseña|(?<=[a-z0-9]_)pass|(?<=de\ )passe|pwd
             |(?<![a-z])pw(?![a-z])|kennwort|losungswort|codewort|zugangscode|contraseña|contrasena|senha
             |(?P<other>(?:OTHER)\w{0,4}))
       | (?P<weak>(?<![a-z])(?:pass|psk|mdp|clave|key[ ]phrase|parola|κωδικ\w{1,3}|credentials?|auth|dsn)(?![a-z])|geheim(?:wort|code))
-      | (?<![a-z])(?P<pin>pin(?:[ -]?(?:code|number|nummer))?|pincode|cv[vc]2?(?:[ ](?:code|number))?|(?<=security[ ])code(?=[ ]on[ ]the[ ]back)|puk|geheimzahl|пин(?:-?код)?|暗証番号|otp|(?:haus)?türcode|code|código|[ck]ombination)(?![a-z])
+      | (?:(?<![a-z\u0430-\u0451])|(?:(?<=tür)|(?<=digi)|(?<=alarm))(?=code))(?P<pin>pin(?:[ -]?(?:code|number|nummer))?|pincode|cv[vc]2?(?:[ ](?:code|number))?|(?<=security[ ])code(?=[ ]on[ ]the[ ]back)|puk|geheimzahl|пин(?:-?код)?|暗証番号|otp|code|код|código|[ck]ombination)(?![a-z\u0430-\u0451])
       | (?P<key>secret(?:[_ -]?(?:access[_ -]?)?key)?|token|key|schlüssel|clé|clave(?=[ ]api)|chave|chiave|jeton|(?<=[a-z0-9]_)cookie)
         (?:[ ](?:d'|de[ ]|da[ ])?api)?
     )
@@ -617,13 +633,15 @@ _NAMED = re.compile(
             |(?(other)(?:är|er|je|jest|on|là|adalah)|(?!))|(?P<joined>这是|是|は|는|은|が))
         (?:[ ](?:now|still|currently|jetzt|ahora|maintenant))?(?(joined)[ :]{0,3}|[ :]{1,3})
         # The name alone, as on a command line: --password ...
-      | (?P<blank>[ ]{1,2}\(?)
+      | (?:[ ](?:от|для|из)[ ][\w-]{1,30})?(?P<blank>[ ]{1,2}\(?)
     )
     (?:"(?P<double>[^"\n]{1,200})"|'(?P<single>[^'\n]{1,200})'|`(?P<ticks>[^`\n]{1,200})`
       |[«»„“](?P<guillemets>[^«»„“”\n]{1,200})[«»“”]
-      |(?P<bare>[^\s"'`<,;|][^\s"'`<,;|]{0,199}))
+      # A text without blanks goes on after the value: パスワードはtanuki-88です.
+      |(?P<bare>[^\s"'`<,;|\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff01-\uffef]{1,200}))
     """.replace("OTHER", _OTHER_NAMES.replace(" ", "[ ]")).replace(
-        "OF", "for|to|of|on|at|in|from|de|für|vom|von|der|del|du|da|do|di|para|pour|van|voor|от|для"
+        "OF",
+        "for|to|of|on|at|in|from|de|für|vom|von|der|del|du|da|do|di|para|pour|van|voor|от|для|из",
     ),
     re.IGNORECASE | re.VERBOSE,
 )
@@ -642,16 +660,16 @@ _NO_OWNER = re.compile(
 _LONGEST_OWNER = 14
 _IS_UUID = re.compile(_CHARACTERS["@"], re.IGNORECASE)
 _CODE_OWNER = re.compile(
-    r"\b(?:door|gate|alarm|safe|security|access|entry|entrance|locke?r?|garage|unlock|vault|keypad|phone|buzzer|sms"
+    r"\b(?:door|gate|safe|security|access|entry|entrance|locke?r?|garage|unlock|vault|keypad|phone|buzzer|sms"
     r"|verification|confirmation|one[- ]time|login|2fa|otp|building|bike|suitcase|house|apartment|flat|office|gym|atm"
     r"|card|bank|debit|credit|sim|voicemail|intercom|keybox|lockbox|disarm|i?pad|iphone|tablet|laptop|screen|shed"
-    r"|tür|haustür|karten?|konto|handy|porte|alarme|carte|immeuble|puerta|alarma|tarjeta|acceso|seguridad"
+    r"|(?:haus|wohnungs)?tür(?:code)?|alarm(?!ing|ed)\w{0,8}|tresor|tor|digicode|coffre|entrée|interphone|смс|домофон\w{0,3}|двер\w{0,3}|подъезд\w{0,3}|сейф\w{0,3}|karten?|konto|handy|porte|carte|immeuble|puerta|tarjeta|acceso|seguridad"
     r"|sécurité|portail|móvil)\b",
     re.IGNORECASE,
 )
 _WIFI = re.compile(r"wi-?fi|wlan|router|fritz", re.IGNORECASE)
 _DOOR_CODE = re.compile(r"[A-F]?[0-9]{2,6}[A-F]?[0-9]{0,4}")
-_CODES_OF_ANYTHING = frozenset({"code", "código", "combination", "kombination"})
+_CODES_OF_ANYTHING = frozenset({"code", "код", "código", "combination", "kombination"})
 _LONGEST_CLAUSE = 24
 _USER_BEFORE = re.compile(
     r"(?:user\w*|login|log[ -]?in|account|ssid|network|benutzer\w*|usuario|identifiant|utente)(?:[ :=]{1,3}| is | as )\S{1,64}[ ,;/]{1,3}(?:and |with |und |et |y |e )?(?:the )?\Z",
@@ -719,6 +737,7 @@ _PROSE = frozenset(
     more must need never new no none not nothing now of off on one only or other our out own per quite
     really reset safe same should so some something strong than that their then there these they this to too
     until use valid very was weak what when where which who why will with wrong yet you your
+    als immer nicht noch wie wieder comme pas plus que trop demasiado más muy
     """.split()
 )
 _VERBS = frozenset("is are be must should was were has will can".split())
@@ -732,7 +751,7 @@ _NEAR_NAME = re.compile(
     re.IGNORECASE,
 )
 _AFTER_CLAUSE = re.compile(
-    r"[^\n.!?;:=0-9(]{2,60}?(?: is|:| =| ist| es| est| →)(?: still| now)? [\"'`]?(?P<value>[^\s\"'`,;|(<]{6,64})"
+    r"[^\n.!?;:=0-9(]{2,60}?(?: is|:| =| ist| es| est| →|(?P<new> (?:changed|set|reset) it to))(?: still| now)? [\"'`]?(?P<value>[^\s\"'`,;|(<]{6,64})"
     r"(?=[\"'`]?(?:[.,;!?)]|\s*(?:\n|\Z)| (?:and|for|but|on|if|so|in case|now|today|und|jetzt|et|y)\b))"
 )
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
@@ -780,7 +799,8 @@ def _find_near(text: str, start: int) -> tuple[str, int, str] | None:
         is_mixed = any(it.isdigit() for it in value) and any(it.isalpha() for it in value)
         is_code = _CODE.fullmatch(value) or _KNOWN_WITH_DIGITS.fullmatch(value)
         is_long = is_mixed and len(value) >= _SHORTEST_WEAK
-        if after and is_long and not is_code and not _is_placeholder(value):
+        is_new = after and after["new"] and _is_joined(value)
+        if after and (is_new or (is_long and not is_code)) and not _is_placeholder(value):
             return "password", after.start("value"), value
         for match in _STRONG.finditer(text, name.end(), end):
             value = match[0].rstrip(_TRAILING)
@@ -812,7 +832,7 @@ def _read_named(text: str, start: int) -> tuple[str, int, str] | None:
     value = match[group].rstrip(_TRAILING) if group == "bare" else match[group]
     if match["key"]:
         value = value.partition("&")[0]  # of a query: token=...&state=...
-    phrase = _find_phrase(match)
+    phrase = "" if _is_joined(value) else _find_phrase(match)
     if phrase or (value and _is_named_secret(match, value)):
         return kind, match.start(group), phrase or value
     return None
@@ -822,11 +842,14 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
     """Return whether the value after a password's or a key's name is a secret."""
     text, groups = match.string, match.groupdict()
     is_bare, is_in_sentence = groups["bare"] is not None, groups["verb"] is not None
+    is_plain = groups["verb"] in {"to", "of", "was", "are", "'s"}
+    is_joined = bool(groups["password"]) and is_in_sentence and not is_plain and _is_joined(value)
+    is_read = not is_joined and _CODE.fullmatch(value) is not None
     if (
         (_is_placeholder(value) and groups["pin"] is None)
         or value.lower() in _NO_SECRET
         or (_KNOWN_WITH_DIGITS.fullmatch(value) and groups["pin"] is None)
-        or (_CODE.fullmatch(value) and (is_bare or any(it in value for it in "(/[")))
+        or (is_read and (is_bare or any(it in value for it in "(/[")))
     ):
         return False
     before = text[max(0, match.start() - _LONGEST_BEFORE) : match.start()]
@@ -886,7 +909,7 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
     if len(value) < _SHORTEST_PASSWORD:
         return False
     follower = text[match.end() if not is_bare else match.start("bare") + len(value) :][:2]
-    ends = not follower.strip() or follower[:1] in ".,;!&" or "\n" in follower
+    ends = follower.strip()[:1] in ".,;!&" or "\n" in follower
     is_word = _WORD.fullmatch(value) is not None and not value.lower().endswith(_ENDINGS)
     if groups["blank"]:
         # "password hunter2!", without anything between: an option of a command, or a mixture.
@@ -897,6 +920,7 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
             is_mixed
             or is_code
             or is_phrase
+            or (_SIGN.search(value) is not None and _is_joined(value))
             or (is_login and (has_digit or (is_word and ends)))
             or (has_digit and value.count("-") > 1)
             or (has_digit and has_letter and len(value) >= _SHORTEST_KEY and value.isalnum())
@@ -912,8 +936,9 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:  # noqa: PLR0911
             word in _NO_SECRET or word.endswith(_ENDINGS) for word in words
         )
     if not is_bare:
-        return is_in_sentence or not (value[:1].isupper() or _IDENTIFIER.fullmatch(value))
-    if value.count("-") > 1:
+        is_name = _IDENTIFIER.fullmatch(value) and not _is_joined(value)
+        return is_in_sentence or not (value[:1].isupper() or is_name)
+    if is_joined or value.count("-") > 1:
         return True  # correct-horse-battery-staple
     # A word is a password only where its sentence or line ends; "is required" is none.
     return (
