@@ -359,10 +359,7 @@ class ErasureReceipt(_AsDict, answer_of(Receipt)):
 
 
 ErasureReceipts = list_of(
-    ErasureReceipt,
-    "erasures",
-    "ErasureReceipts",
-    "Receipts of erasures, the latest first.",
+    ErasureReceipt, "erasures", "ErasureReceipts", "Receipts of erasures, the latest first."
 )
 
 
@@ -379,9 +376,7 @@ class Entity(
     """A name, a place or another thing that memories mention."""
 
 
-class EntityDetails(
-    answer_of(EntityView, "mentions", "neighbours", "edges"),
-):
+class EntityDetails(answer_of(EntityView, "mentions", "neighbours", "edges")):
     """An entity with the memories that mention it most and its strongest neighbours."""
 
     entity: Entity

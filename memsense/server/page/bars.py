@@ -4,12 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memsense.search.explanation import (
-    Explanation,
-    arithmetic_parts,
-    round_to_total,
-    score_text,
-)
+from memsense.search.explanation import Explanation, arithmetic_parts, round_to_total, score_text
 
 WIDTH = 1000
 """Width of a bar's picture, in units of its own."""
@@ -166,12 +161,6 @@ def _draw_bar(values: Sequence[float], parts: Parts, unit: float, zero: float) -
         start = right if value >= 0 else left - width
         right, left = (right + width, left) if value >= 0 else (right, left - width)
         bar_parts.append(
-            BarPart(
-                name=name,
-                value=value,
-                how=how,
-                start=round(start, 2),
-                width=round(width, 2),
-            )
+            BarPart(name=name, value=value, how=how, start=round(start, 2), width=round(width, 2))
         )
     return Bar(total=score_text(math.fsum(values)), parts=bar_parts, zero=round(zero, 2))

@@ -5,12 +5,7 @@ from fastapi import APIRouter
 from memsense.server import answers
 from memsense.server.answers import list_of
 from memsense.server.operations import Operation
-from memsense.server.requests import (
-    BodySpec,
-    NewMemories,
-    NewSessions,
-    UpdateBody,
-)
+from memsense.server.requests import BodySpec, NewMemories, NewSessions, UpdateBody
 
 MEMORY = "/memories/{chunk_id}"
 # A name may be an address with slashes.
