@@ -26,25 +26,19 @@ if TYPE_CHECKING:
     from memsense.ingest.timestamps import Stamp, parse_timestamp
 
 _MODULES = {
-    "Detection": "detection",
-    "detect": "detection",
-    "message_hash": "pairing",
-    "message_key": "pairing",
-    "DateOrder": "options",
-    "ReadOptions": "options",
-    "joined_text": "pairing",
-    "pair_exchanges": "pairing",
-    "find_places": "places",
-    "Reader": "reading",
-    "READERS": "readers",
-    "ReadReport": "report",
-    "Tally": "report",
-    "Source": "source",
-    "expand_paths": "sources",
-    "read_source": "streaming",
-    "Stamp": "timestamps",
-    "parse_timestamp": "timestamps",
+    "detection": "Detection detect",
+    "pairing": "joined_text message_hash message_key pair_exchanges",
+    "options": "DateOrder ReadOptions",
+    "places": "find_places",
+    "reading": "Reader",
+    "readers": "READERS",
+    "report": "ReadReport Tally",
+    "source": "Source",
+    "sources": "expand_paths",
+    "streaming": "read_source",
+    "timestamps": "Stamp parse_timestamp",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "READERS",
@@ -71,6 +65,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use."""
     # A search needs none of the readers, and should not wait for 40 imports.
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -298,10 +298,7 @@ def _expands_too_much(info: zipfile.ZipInfo) -> bool:
 
 
 def _tar_members(packed: Packed, file: Path | BinaryIO, report: ReadReport) -> Iterator[Source]:
-    with (
-        _open_from_start(file) as stream,
-        tarfile.open(fileobj=stream, mode="r:") as archive,
-    ):
+    with _open_from_start(file) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         members = archive.getmembers()
     for info in members:
         if info.isdir() or not _is_log(info.name):

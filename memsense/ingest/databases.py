@@ -180,10 +180,7 @@ def _cursor(snapshot: Snapshot) -> Iterator[Session]:
         inline = mapping(composer.get("conversationMap"))
         headers = objects(composer.get("fullConversationHeadersOnly"))
         bubbles: list[JsonValue] = [
-            {
-                "bubbleId": bubble_id,
-                **mapping(by_id.get(bubble_id) or inline.get(bubble_id)),
-            }
+            {"bubbleId": bubble_id, **mapping(by_id.get(bubble_id) or inline.get(bubble_id))}
             for bubble_id in (string(header.get("bubbleId")) for header in headers)
         ]
         if not headers:

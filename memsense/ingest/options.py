@@ -8,16 +8,7 @@ from typing import Annotated, Literal, cast
 from pydantic import InstanceOf
 
 from memsense.ingest.pairing import EXCHANGE_GAP
-from memsense.inputs import (
-    AsMapping,
-    Check,
-    Gap,
-    Input,
-    Name,
-    Switch,
-    Text,
-    wrong_value,
-)
+from memsense.inputs import AsMapping, Check, Gap, Input, Name, Switch, Text, wrong_value
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 

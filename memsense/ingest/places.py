@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from memsense.environment import read_variable
+from memsense.text.words import read_sections, read_table
 
 System = Literal["macos", "linux", "windows"]
 
@@ -63,94 +64,21 @@ class FoundPlace:
     path: Path
 
 
-def _everywhere(form: str, program: str, path: str) -> Place:
-    """Return a place that is the same on all systems."""
-    return Place(format=form, program=program, macos=path, linux=path, windows=path)
-
-
-def _editor(form: str, program: str, path: str) -> Place:
-    """Return a place in the settings folder of each editor that is made like VS Code."""
+def _read_place(line: str) -> Place:
+    """Return the place of a line of `memsense/data/words/places.txt`."""
+    form, program, path, *of_windows = line.split(" | ")
     return Place(
         format=form,
         program=program,
-        macos=f"~/Library/Application Support/{path}",
-        linux=f"{{XDG_CONFIG_HOME}}/{path}",
-        windows=f"{{APPDATA}}/{path}",
+        macos=path.replace("{SETTINGS}", "~/Library/Application Support"),
+        linux=path.replace("{SETTINGS}", "{XDG_CONFIG_HOME}"),
+        windows=of_windows[0] if of_windows else path.replace("{SETTINGS}", "{APPDATA}"),
     )
 
 
-_EXTENSIONS = "*/User/globalStorage"
-
-PLACES: Final[tuple[Place, ...]] = (
-    _everywhere("claude_code", "Claude Code", "{CLAUDE_CONFIG_DIR}/projects"),
-    _everywhere("codex", "Codex CLI", "{CODEX_HOME}/sessions"),
-    _everywhere("codex", "Codex CLI", "{CODEX_HOME}/archived_sessions"),
-    _everywhere("gemini_cli", "Gemini CLI", "~/.gemini/tmp"),
-    _everywhere("qwen_code", "Qwen Code", "~/.qwen/projects/*/chats"),
-    _everywhere("droid", "Droid", "~/.factory/sessions"),
-    _everywhere("openclaw", "OpenClaw", "~/.openclaw/agents/*/sessions"),
-    _everywhere("openclaw", "OpenClaw", "~/.clawdbot/agents/*/sessions"),
-    _everywhere("openclaw", "pi", "~/.pi/agent/sessions"),
-    _everywhere("openclaw", "Oh My Pi", "~/.omp/agent/sessions"),
-    _everywhere("opencode", "opencode", "{XDG_DATA_HOME}/opencode/opencode.db"),
-    _everywhere("opencode", "opencode", "{XDG_DATA_HOME}/opencode/storage"),
-    _everywhere("cline", "Cline", "~/.cline/data/tasks"),
-    _everywhere("openai_messages", "Cline", "~/.cline/data/sessions"),
-    _editor("cline", "Cline", f"{_EXTENSIONS}/saoudrizwan.claude-dev/tasks"),
-    _editor("cline", "Roo Code", f"{_EXTENSIONS}/rooveterinaryinc.roo-cline/tasks"),
-    _editor("cline", "Kilo Code", f"{_EXTENSIONS}/kilocode.kilo-code/tasks"),
-    _everywhere("copilot", "Copilot CLI", "~/.copilot/session-state"),
-    _editor("copilot", "Copilot Chat", "Code*/User/workspaceStorage/*/chatSessions"),
-    _editor("copilot", "Copilot Chat", "Code*/User/globalStorage/emptyWindowChatSessions"),
-    _everywhere("cursor", "Cursor", "~/.cursor/projects/*/agent-transcripts"),
-    _editor("cursor", "Cursor", "Cursor/User/globalStorage/state.vscdb"),
-    Place(
-        format="goose",
-        program="Goose",
-        macos="{XDG_DATA_HOME}/goose/sessions",
-        linux="{XDG_DATA_HOME}/goose/sessions",
-        windows="{APPDATA}/Block/goose/data/sessions",
-    ),
-    _everywhere("kimi", "Kimi CLI", "{KIMI_SHARE_DIR}/sessions"),
-    _everywhere("kimi", "Kimi Code", "{KIMI_CODE_HOME}/sessions"),
-    _everywhere("antigravity", "Antigravity", "~/.gemini/antigravity*/brain"),
-    _everywhere("grok", "Grok CLI", "~/.grok/sessions"),
-    _everywhere("openai_messages", "Continue", "~/.continue/sessions"),
-    _everywhere("openai_messages", "Amp", "{XDG_DATA_HOME}/amp/threads"),
-    _everywhere("rows", "Mistral Vibe", "~/.vibe/logs/session"),
-)
-
-# The way to get the logs of programs that keep none on the machine, or none in one place.
-BY_HAND: Final[Mapping[str, str]] = {
-    "aider": ".aider.chat.history.md in the folder of each project",
-    "ai_sdk": "where the program that uses the library stores its messages",
-    "chatgpt": "Settings, Data controls, Export data",
-    "claude_ai": "Settings, Privacy, Export data",
-    "cursor": "a chat's menu, Export transcript",
-    "deepseek": "Settings, Data, Export data",
-    "gemini_cli": "AI Studio: a prompt's file in Google Drive",
-    "gemini_takeout": "takeout.google.com: My Activity, Gemini Apps, JSON or HTML",
-    "grok": "Settings, Data controls, Export account data",
-    "imessage": "imessage-exporter --format txt",
-    "langchain": "messages_to_dict, or the state of a graph as JSON",
-    "langfuse": "a trace's or session's download, a table's or blob storage's export",
-    "lobechat": "Settings, Data, Export",
-    "locomo": "the data set's locomo10.json",
-    "longmemeval": "the data set's longmemeval_*.json",
-    "messenger": "Accounts Center, Download your information, JSON",
-    "open_webui": "Open WebUI: Settings, Data controls, Export chats; LibreChat: a chat's Export",
-    "openai_messages": "files of fine-tuning, batches and request logs",
-    "openai_responses": "what the API took and gave, as JSON",
-    "opencode": "opencode export",
-    "rows": "any table with a role and a text in each row",
-    "sharegpt": "data sets of conversations",
-    "signal": "an export of signal-cli or sigtop as text",
-    "slack": "Settings, Import/Export Data, Export",
-    "specstory": ".specstory/history in the folder of each project",
-    "text": "any prose, with --format text",
-    "transcript": "any text of turns: Name: words",
-    "whatsapp": "a chat's menu, Export chat",
-}
+PLACES: Final = tuple(map(_read_place, read_sections("places")["places"].split("\n")))
+BY_HAND: Final = read_table("places", "by hand")
+"""The way to get the logs of programs that keep none on the machine, or none in one place."""
 
 
 def this_system() -> System:

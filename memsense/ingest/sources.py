@@ -25,12 +25,7 @@ from memsense.ingest.archives import (
     rewound,
     single_log,
 )
-from memsense.ingest.databases import (
-    DATABASE_SUFFIXES,
-    SIGNATURE_BYTES,
-    Sessions,
-    is_database,
-)
+from memsense.ingest.databases import DATABASE_SUFFIXES, SIGNATURE_BYTES, Sessions, is_database
 from memsense.ingest.report import ReadReport
 from memsense.ingest.source import UNREADABLE, Source, place_of
 from memsense.inputs import shorten

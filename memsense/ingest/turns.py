@@ -15,6 +15,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from memsense.ingest.content import role_of
+from memsense.text.words import read_sections
 from memsense.types import Role
 
 _LABELS: Final[dict[str, Role]] = {
@@ -57,22 +58,7 @@ _FENCE = "```"
 _SPOKEN_TO: Final = frozenset("user human me you".split())
 _ANSWERING: Final = frozenset("assistant ai chatgpt gpt claude gemini bard bing bot".split())
 _LOOSE: Final = frozenset("q a prompt answer response model agent".split())
-_FIELDS: Final = frozenset(
-    """
-    abstract action address agenda allow attachment author bcc body bug category caution cc city
-    class code comment commit committer company copyright country created critical crawl-delay
-    date debug decision default depends description disallow done email end error example expected
-    fatal file filename fix fixed form format from header host hostname id important info input
-    item key kind label language level license line link list location log maintainer merge
-    message method mobile modified name note notice number option options order output owner
-    package param parameter password path phone port price priority processor product published
-    publisher quantity question raises rating received ref refs reference reply-to reason report
-    required result return returns reviewed-by sender server service severity signed-off-by
-    sitemap size source start state statement status step subject success summary tag tags task
-    tel test time tip title to todo topic trace type updated uri url usage user-agent username
-    value version warn warning website year
-    """.split()
-)
+_FIELDS: Final = frozenset(read_sections("records")["labels"].split())
 """First words of the heads of records and notices: never a speaker's name."""
 
 _NUMBERED = re.compile(r"(?i:speaker|person|participant|interviewer|guest|host|sprecher) ?\d{1,2}")

@@ -109,9 +109,7 @@ class Admission:
                 return
             if len(caller.waiting) >= self._queue:
                 raise TooBusyError(
-                    f"{self._queue} requests of this key wait already",
-                    is_own=True,
-                    retry_after=1,
+                    f"{self._queue} requests of this key wait already", is_own=True, retry_after=1
                 )
             if self._waiting >= self._queues:
                 raise TooBusyError("the server is busy", is_own=False, retry_after=1)

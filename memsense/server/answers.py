@@ -77,6 +77,12 @@ class Answer(BaseModel):
         )
 
 
+class WithoutMemory(Answer):
+    """An answer that holds no memory: a key without the scope `read` gets it, too."""
+
+    holds_memory = False
+
+
 class Tagged(Answer):
     """An answer with an ETag: of its version, or of all that it says."""
 
@@ -352,17 +358,12 @@ class Scored(Answer):
         return {"chunk_id": arguments["chunk_id"], "memory_score": value}
 
 
-class ErasureReceipt(_AsDict, answer_of(Receipt)):
+class ErasureReceipt(WithoutMemory, _AsDict, answer_of(Receipt)):
     """Proof of an erasure: salted hashes and counts, without texts or ids."""
-
-    holds_memory = False
 
 
 ErasureReceipts = list_of(
-    ErasureReceipt,
-    "erasures",
-    "ErasureReceipts",
-    "Receipts of erasures, the latest first.",
+    ErasureReceipt, "erasures", "ErasureReceipts", "Receipts of erasures, the latest first."
 )
 
 
@@ -379,9 +380,7 @@ class Entity(
     """A name, a place or another thing that memories mention."""
 
 
-class EntityDetails(
-    answer_of(EntityView, "mentions", "neighbours", "edges"),
-):
+class EntityDetails(answer_of(EntityView, "mentions", "neighbours", "edges")):
     """An entity with the memories that mention it most and its strongest neighbours."""
 
     entity: Entity
@@ -640,35 +639,28 @@ class SettingInForce(answer_of(Setting)):
     """A setting's value, and where it comes from."""
 
 
-class SettingsAnswer(Tagged, _AsDict):
+class SettingsAnswer(WithoutMemory, Tagged, _AsDict):
     """Every setting as the next search uses it; `version` counts the changes."""
-
-    holds_memory = False
 
     version: int
     settings: list[SettingInForce]
 
 
-class SettingsChange(answer_of(RecordedChange)):
+class SettingsChange(WithoutMemory, answer_of(RecordedChange)):
     """A change of a setting or of a stored profile."""
 
-    holds_memory = False
 
-
-class ProfileAnswer(Tagged, _AsDict):
+class ProfileAnswer(WithoutMemory, Tagged, _AsDict):
     """The constants of a profile; docs/how/retrieval.md explains each."""
 
     model_config = ConfigDict(extra="allow")
-    holds_memory = False
 
     name: str
     weights: dict[str, float] = Field(description="Weights of the routes.")
 
 
-class ProfileLine(Answer):
+class ProfileLine(WithoutMemory):
     """A profile that a search may name."""
-
-    holds_memory = False
 
     profile: ProfileAnswer
     origin: str = Field(examples=["shipped"])
@@ -687,16 +679,12 @@ class ProfileLine(Answer):
         }
 
 
-class Rule(answer_of(TtlRule)):
+class Rule(WithoutMemory, answer_of(TtlRule)):
     """Rule of how long memories are stored; without a tag, for all that have no other."""
 
-    holds_memory = False
 
-
-class SweptMemories(answer_of(Swept)):
+class SweptMemories(WithoutMemory, answer_of(Swept)):
     """Counts of the expired memories that were deleted."""
-
-    holds_memory = False
 
 
 # Operation ---------------------------------------------------------------------------------------
@@ -706,15 +694,14 @@ _WHOSE = ("user_id", "session_id", "chunk_id")
 
 
 class JobLine(
+    WithoutMemory,
     answer_of(
         Job,
         *("job_id", "kind", "status", "user_id", "session_id", "chunk_id", "model", "attempts"),
         *("run_at", "dead_at", "last_error"),
-    )
+    ),
 ):
     """A background job."""
-
-    holds_memory = False
 
     @classmethod
     def close(cls, content: dict[str, Any]) -> dict[str, Any]:
@@ -722,31 +709,26 @@ class JobLine(
         return content | dict.fromkeys(_WHOSE)
 
 
-class JobNumbers(answer_of(JobCounts)):
+class JobNumbers(WithoutMemory, answer_of(JobCounts)):
     """Numbers of background jobs by status."""
-
-    holds_memory = False
 
 
 JobIds = value_of("job_ids", "JobIds", "The jobs that were changed.", kind=list[int])
 
 
-class JobsRun(answer_of(JobsDone)):
+class JobsRun(WithoutMemory, answer_of(JobsDone)):
     """Counts of the jobs that were run."""
-
-    holds_memory = False
 
 
 class Key(
+    WithoutMemory,
     answer_of(
         AccessKey,
         *("key_id", "name", "scopes", "user_id", "namespace", "created_by", "created_at"),
         *("expires_at", "revoked_at", "last_used_at"),
-    )
+    ),
 ):
     """An access key, without its secret."""
-
-    holds_memory = False
 
 
 class Namespaces(BaseModel):
@@ -756,19 +738,15 @@ class Namespaces(BaseModel):
     namespaces: list[str]
 
 
-class CreatedKey(Answer):
+class CreatedKey(WithoutMemory):
     """A key at its creation: its text is shown now and never again."""
-
-    holds_memory = False
 
     text: str = Field(description="What requests send: `Authorization: Bearer TEXT`.")
     key: Key
 
 
-class ModelLine(answer_of(ModelStatus)):
+class ModelLine(WithoutMemory, answer_of(ModelStatus)):
     """An embedding model that the namespace has vectors of."""
-
-    holds_memory = False
 
 
 class ModelsCompared(_AsDict):
@@ -785,16 +763,12 @@ class ModelsCompared(_AsDict):
 ChunkCount = value_of("chunks", "ChunkCount", "The number of memories that were worked on.")
 
 
-class Change(answer_of(IndexChange)):
+class Change(WithoutMemory, answer_of(IndexChange)):
     """An index that was built or dropped."""
 
-    holds_memory = False
 
-
-class Rebuilt(answer_of(Reindexing)):
+class Rebuilt(WithoutMemory, answer_of(Reindexing)):
     """A rebuilt text index."""
-
-    holds_memory = False
 
 
 class Health(BaseModel):

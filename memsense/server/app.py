@@ -53,20 +53,11 @@ TAGS = {
     "health": "The state of the server.",
 }
 
-API_ROUTERS = (
-    memories.router,
-    searches.router,
-    operating.router,
-    transfer.router,
-    health.router,
-)
+API_ROUTERS = (memories.router, searches.router, operating.router, transfer.router, health.router)
 
 
 def create_app(
-    tenants: Tenants,
-    options: ServerOptions,
-    *,
-    mounts: Mapping[str, ASGIApp] | None = None,
+    tenants: Tenants, options: ServerOptions, *, mounts: Mapping[str, ASGIApp] | None = None
 ) -> FastAPI:
     """Return the server as an ASGI application over open memories, which the caller closes.
 
@@ -107,10 +98,7 @@ def create_app(
     app.state.page_sessions = PageSessions()
     state.find_page_key = partial(_find_page_key, app)
     add_handlers(app, _error_response)
-    app.add_exception_handler(
-        SignInNeededError,
-        redirect_to_sign_in,
-    )
+    app.add_exception_handler(SignInNeededError, redirect_to_sign_in)
     for router in API_ROUTERS:
         app.include_router(router, dependencies=[Depends(check_query)])
     for router in PAGE_ROUTERS:

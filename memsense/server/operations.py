@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from types import NoneType
@@ -98,7 +98,7 @@ CURSORS: Mapping[str, str] = {
 """Kind of the cursors of each list, by the verb."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Operation:
     """A method of the Python API at an address.
 
@@ -123,6 +123,7 @@ class Operation:
     verb: str
     scope: KeyScope
     answer: type[Answer] | None
+    _: KW_ONLY
     name: str = ""
     status: int = 200
     body: type[Body] | BodySpec = FROM_SIGNATURE

@@ -77,8 +77,7 @@ class Problem(BaseModel):
     title: str = Field(description="the kind of problem", examples=["Not found"])
     status: int = Field(description="the status code", examples=[404])
     detail: str = Field(
-        description="what is wrong, and what to do",
-        examples=["no chunk 42 in this namespace"],
+        description="what is wrong, and what to do", examples=["no chunk 42 in this namespace"]
     )
     errors: list[Fault] | None = Field(
         default=None, description="with 422: each argument that is wrong, if there are several"

@@ -157,11 +157,7 @@ def body_of(
         fields.setdefault(field, (kind, None))
     config = {"json_schema_extra": {"examples": [spec.example]}} if spec.example else {}
     return create_model(
-        spec.name or name,
-        __base__=spec.base,
-        __doc__=spec.text,
-        __cls_kwargs__=config,
-        **fields,
+        spec.name or name, __base__=spec.base, __doc__=spec.text, __cls_kwargs__=config, **fields
     )
 
 

@@ -85,8 +85,7 @@ class ExportResponse(Response):
 
     def __init__(self, export: Export) -> None:
         super().__init__(
-            media_type=LINES,
-            headers={"Content-Disposition": 'attachment; filename="memory.jsonl"'},
+            media_type=LINES, headers={"Content-Disposition": 'attachment; filename="memory.jsonl"'}
         )
         del self.headers["content-length"]
         self._export = export
@@ -115,10 +114,7 @@ class ExportResponse(Response):
                 failure.append(error)
 
     async def _send(
-        self,
-        pieces: MemoryObjectReceiveStream[bytes],
-        failure: list[MemSenseError],
-        send: Send,
+        self, pieces: MemoryObjectReceiveStream[bytes], failure: list[MemSenseError], send: Send
     ) -> None:
         has_begun = False
         async with pieces:

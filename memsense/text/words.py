@@ -25,6 +25,12 @@ def read_sections(name: str) -> Mapping[str, str]:
     return {title: body.rstrip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
+def read_table(name: str, title: str) -> Mapping[str, str]:
+    """Return the lines `key: value` of a section of `NAME.txt`."""
+    rows = (line.partition(": ") for line in read_sections(name)[title].split("\n"))
+    return {key: value for key, _, value in rows}
+
+
 @cache
 def read_words(title: str) -> frozenset[str]:
     """Return the words of a section of `english.txt`."""

@@ -87,11 +87,7 @@ def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conve
 
 
 def _build(
-    reading: Reading,
-    session: str,
-    conversation: JsonObject,
-    path: Sequence[JsonObject],
-    line: int,
+    reading: Reading, session: str, conversation: JsonObject, path: Sequence[JsonObject], line: int
 ) -> Iterator[Conversation]:
     builder = reading.conversation()
     for node in path:

@@ -8,13 +8,7 @@ from memsense.ingest.content import content_text, format_file, join_texts, role_
 from memsense.ingest.head import Head
 from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.timestamps import epoch_seconds
-from memsense.ingest.values import (
-    JsonObject,
-    first_identifier,
-    identifier,
-    objects,
-    string,
-)
+from memsense.ingest.values import JsonObject, first_identifier, identifier, objects, string
 from memsense.types import Conversation, Role
 
 # Other kinds appear without notice (osteele/claude-chat-viewer#5: a strict schema dropped 14 of 71

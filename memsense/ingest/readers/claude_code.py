@@ -17,16 +17,11 @@ from memsense.ingest.content import text_blocks
 from memsense.ingest.head import Head
 from memsense.ingest.reading import EMPTY, ConversationBuilder, Reader, Reading
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
+from memsense.text.words import read_sections
 from memsense.types import Conversation, JsonValue
 
 _TYPES = frozenset({"user", "assistant"})
-_OTHER_TYPES = frozenset(
-    """
-    summary system attachment progress queue-operation file-history-snapshot custom-title ai-title
-    agent-name agent-color agent-setting last-prompt tag mode permission-mode pr-link worktree-state
-    content-replacement speculation-accept attribution-snapshot result started
-    """.split()
-)
+_OTHER_TYPES = frozenset(read_sections("records")["claude_code"].split())
 """Types of records without words of the conversation that are not looked into."""
 
 _ENVELOPE = "loglines"

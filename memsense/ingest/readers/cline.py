@@ -12,26 +12,14 @@ from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
 from memsense.ingest.reading import Reader, Reading
 from memsense.ingest.values import first_string, mapping, sequence, string
+from memsense.text.words import read_sections
 from memsense.types import Conversation, JsonValue, Role
 
 _USER = frozenset({"task", "user_feedback", "user_feedback_diff"})
 _ASSISTANT = frozenset({"text", "completion_result"})
 _QUESTIONS = frozenset({"followup", "plan_mode_respond", "completion_result"})
 _NOTICE = "tool call, command or notice"
-_OTHER_KINDS = _QUESTIONS | frozenset(
-    """
-    api_req_started api_req_finished api_req_retried api_req_retry_delayed api_req_deleted
-    api_req_failed auto_approval_max_req_reached browser_action browser_action_launch
-    browser_action_result browser_session_status checkpoint_created checkpoint_saved
-    clineignore_error codebase_search_result command command_output condense condense_context
-    condense_context_error deleted_api_reqs diff_error error error_retry generate_explanation
-    hook_status hook_output_stream image info invoke_model load_mcp_documentation mcp_notification
-    mcp_server_request_started mcp_server_response mistake_limit_reached new_task
-    new_task_started reasoning report_bug resume_completed_task resume_task rooignore_error
-    shell_integration_warning shell_integration_warning_with_suggestion sliding_window_truncation
-    subtask_result summarize_task task_progress text tool use_mcp_server user_edit_todos
-    """.split()
-)
+_OTHER_KINDS = _QUESTIONS | frozenset(read_sections("records")["cline"].split())
 _REQUEST = "api_req_started"
 _WORKSPACE = re.compile(r"# Current (?:Workspace|Working) Directory \(([^()\n\\]{1,500})\)")
 _KINDS = frozenset({"say", "ask"})

@@ -11,6 +11,7 @@ from memsense.ingest.head import Head
 from memsense.ingest.reading import INJECTED, ObjectRecord, Reader, Reading
 from memsense.ingest.timestamps import Stamp
 from memsense.ingest.values import JsonObject, identifier, mapping, string
+from memsense.text.words import read_sections
 from memsense.types import Conversation, JsonValue, Role
 
 _TYPES = frozenset(
@@ -22,24 +23,7 @@ _COMPLETED_KINDS = TEXT_KINDS | {"Text"}
 _OTHER_FAMILIES = tuple(
     "collab_ exec_ guardian_ hook_ mcp_ patch_ realtime_ session_ web_ image_".split()
 )
-_OTHER_TYPES = frozenset(
-    """
-    turn_context compacted world_state
-    reasoning local_shell_call function_call function_call_output custom_tool_call
-    custom_tool_call_output tool_search_call tool_search_output ghost_snapshot compaction
-    compaction_summary context_compaction other
-    error warning stream_error deprecation_notice background_event model_reroute
-    task_started task_complete turn_started turn_complete turn_aborted token_count
-    agent_message_delta agent_message_content_delta agent_reasoning agent_reasoning_delta
-    agent_reasoning_raw_content agent_reasoning_raw_content_delta agent_reasoning_section_break
-    reasoning_content_delta reasoning_raw_content_delta raw_response_item item_started
-    item_completed plan_update plan_delta turn_diff thread_rolled_back thread_name_updated
-    thread_goal_updated context_compacted view_image_tool_call terminal_interaction
-    apply_patch_approval_request request_permissions request_user_input elicitation_request
-    dynamic_tool_call_request dynamic_tool_call_response undo_started undo_completed
-    entered_review_mode exited_review_mode skills_update_available shutdown_complete
-    """.split()
-)
+_OTHER_TYPES = frozenset(read_sections("records")["codex"].split())
 _LAG = timedelta(seconds=30)
 """Longest time between the lines in which two layers say one message."""
 

@@ -10,6 +10,7 @@ from memsense.ingest.injected import cut_tagged
 from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reader, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import mapping, string
+from memsense.text.words import read_sections
 from memsense.types import Conversation, Role
 
 _PROMPTS = frozenset({"TurnBegin", "SteerInput"})
@@ -17,14 +18,7 @@ _EVENTS = _PROMPTS | {"StepBegin", "ContentPart", "StatusUpdate", "TurnEnd", "To
 _RECORDS = frozenset(
     {"turn.prompt", "turn.steer", "context.append_message", "context.append_loop_event"}
 )
-_OTHER_RECORDS = frozenset(
-    """
-    metadata config.update usage.record tools.set_active_tools tools.update_store turn.cancel
-    tools.register_user_tool tools.unregister_user_tool full_compaction.begin full_compaction.cancel
-    full_compaction.complete plan_mode.enter plan_mode.cancel plan_mode.exit background.stop
-    permission.set_mode permission.record context.clear context.undo forked micro_compaction.apply
-    """.split()
-)
+_OTHER_RECORDS = frozenset(read_sections("records")["kimi"].split())
 _MARKS = frozenset({"_checkpoint", "_usage", "_system_prompt"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 _COMPACTED = "Previous context has been compacted"

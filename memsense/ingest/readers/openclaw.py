@@ -8,6 +8,7 @@ from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reader, Reading
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
+from memsense.text.words import read_sections
 from memsense.types import Conversation, JsonValue
 
 _GATEWAYS = frozenset({"gateway-injected", "delivery-mirror"})
@@ -18,12 +19,7 @@ _SENDER = re.compile(
 _LOCAL_TIME = re.compile(r"\[(?:\w{3} )?\d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,20}\] ?")
 _REPLY_MARK = re.compile(r"\s*\[\[\s*reply_to[^\]\n]*\]\]\s*")
 _NO_WORDS = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
-_OTHER_TYPES = frozenset(
-    """
-    session session_info model_change thinking_level_change compaction branch_summary custom
-    custom_message label
-    """.split()
-)
+_OTHER_TYPES = frozenset(read_sections("records")["openclaw"].split())
 _HEARTBEAT = "Read HEARTBEAT.md if it exists"
 
 

@@ -4,47 +4,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memsense.search.explanation import (
-    Explanation,
-    arithmetic_parts,
-    round_to_total,
-    score_text,
-)
+from memsense.search.explanation import Explanation, arithmetic_parts, round_to_total, score_text
+from memsense.text.words import read_table
 
 WIDTH = 1000
 """Width of a bar's picture, in units of its own."""
 
-PARTS: Mapping[str, str] = {
-    "vec_full": "meaning of the whole exchange",
-    "vec_user": "meaning of the user's side",
-    "vec_assistant": "meaning of the answer",
-    "vec_next_user": "meaning of the user's next turn",
-    "similarity": "cosine of question and text",
-    "lexical": "words in common",
-    "coverage": "share of the question's words",
-    "phrase": "the question's wording",
-    "quoted": "words in quotation marks",
-    "identifier": "names of things, such as a file's",
-    "tokens": "word by word, by meaning",
-    "tokens_speaker": "word by word, of the named speaker before the other",
-    "tokens_around": "word by word, with the exchanges around it",
-    "tokens_session": "word by word, of the whole session",
-    "facet_personal_info": "who the user is",
-    "facet_preferences": "what the user likes",
-    "facet_events": "what happened",
-    "date": "nearness to a date in the question",
-    "time": "its time, which the question names",
-    "inside": "within a time in the question",
-    "beside": "next to what the question asks about",
-    "latest": "last or first of what fits",
-    "words_alone": "its place by words, until it has vectors",
-    "second_model": "its place by the model of its language",
-    "current": "the statement in force",
-    "memory_score": "importance of the memory",
-    "turn_support": "exchanges of the session",
-    "graph": "people and things in common",
-    "reranker": "the reranker",
-}
+PARTS = read_table("score_parts", "parts")
 """Each part of a score in words. Each has one colour on every page: `.p-NAME` in style.css."""
 
 
@@ -166,12 +132,6 @@ def _draw_bar(values: Sequence[float], parts: Parts, unit: float, zero: float) -
         start = right if value >= 0 else left - width
         right, left = (right + width, left) if value >= 0 else (right, left - width)
         bar_parts.append(
-            BarPart(
-                name=name,
-                value=value,
-                how=how,
-                start=round(start, 2),
-                width=round(width, 2),
-            )
+            BarPart(name=name, value=value, how=how, start=round(start, 2), width=round(width, 2))
         )
     return Bar(total=score_text(math.fsum(values)), parts=bar_parts, zero=round(zero, 2))

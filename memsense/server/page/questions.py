@@ -11,12 +11,7 @@ from memsense.errors import MemSenseError
 from memsense.server.page.ask import form_error_status, list_sliders, moved_sliders
 from memsense.server.page.bars import list_legend
 from memsense.server.page.traces import TwoRankings, compare_rankings
-from memsense.server.page.visitors import (
-    AnyVisitor,
-    ReadingVisitor,
-    read_form,
-    redirect_after_post,
-)
+from memsense.server.page.visitors import AnyVisitor, ReadingVisitor, read_form, redirect_after_post
 from memsense.server.problems import ProblemError
 
 router = APIRouter(prefix="/ui/questions", include_in_schema=False)

@@ -13,12 +13,7 @@ from memsense.explain.replay import ListedHit, ListReasons, Move, Replay, join_m
 from memsense.server.page.ask import form_error_status, list_sliders, moved_sliders
 from memsense.server.page.bars import list_legend
 from memsense.server.page.memories import next_page_path
-from memsense.server.page.ranked import (
-    RankedMemory,
-    mark_superseded,
-    rank_candidates,
-    rank_list,
-)
+from memsense.server.page.ranked import RankedMemory, mark_superseded, rank_candidates, rank_list
 from memsense.server.page.visitors import ReadingVisitor
 from memsense.server.requests import check_cursor
 from memsense.types import Chunk
@@ -166,9 +161,7 @@ def _legend_of(pairs: Collection[TwoRankings]) -> list[tuple[str, str]]:
 
 @router.get("/{trace_id}")
 async def show_trace(
-    trace_id: UUID,
-    visitor: ReadingVisitor,
-    place: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    trace_id: UUID, visitor: ReadingVisitor, place: Annotated[int, Query(ge=0, le=1_000_000)] = 0
 ) -> Response:
     """Show one recorded search with a page of its candidates."""
     trace = await visitor.caller.memory.traces.get(trace_id)

@@ -23,14 +23,7 @@ from memsense.server.operations import IdempotencyKey, UserId
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import body_of
 from memsense.server.state import MOST_EXPORTS
-from memsense.server.transfers import (
-    LINES,
-    ExportResponse,
-    Owner,
-    Transfer,
-    Transfers,
-    open_upload,
-)
+from memsense.server.transfers import LINES, ExportResponse, Owner, Transfer, Transfers, open_upload
 from memsense.store.access import KeyScope
 from memsense.timezones import find_zone
 from memsense.types import EmbedWhen, IngestMode
@@ -49,8 +42,7 @@ class ExportBody(body_of(Memory.export_to, without=("path",))):
 
 class TransferState(
     answer_of(
-        Transfer,
-        *("transfer_id", "status", "created_at", "ended_at", "bytes", "report", "error"),
+        Transfer, *("transfer_id", "status", "created_at", "ended_at", "bytes", "report", "error")
     )
 ):
     """State of an export or import: "running", "done" or "failed", and what it has done."""
@@ -253,8 +245,7 @@ async def create_import(
     if not caller.may("admin"):
         if settings:
             raise ProblemError(
-                403,
-                "settings=true needs the scope admin: settings apply to the whole namespace",
+                403, "settings=true needs the scope admin: settings apply to the whole namespace"
             )
         settings = False
     transfers = _transfers(request)
@@ -265,8 +256,7 @@ async def create_import(
     _, body = await open_upload(request, state_of(request).options.largest_import)
     await transfers.store(item, body)
     transfers.run_import(
-        item,
-        lambda path, note: memory.import_from(path, settings=settings, on_session=note),
+        item, lambda path, note: memory.import_from(path, settings=settings, on_session=note)
     )
     return _respond(item, CREATED)
 
