@@ -157,7 +157,7 @@ OPERATIONS = (
     ),
     Operation(
         method="GET", path="/statistics", verb="statistics", scope="read",
-        answer=answers.AllSearches,
+        answer=answers.AllSearches, check=lambda caller, _: caller.refuse_bound(),
     ),
     # Erasures
     Operation(
