@@ -8,7 +8,8 @@ from test_crosswise import Store, requests_for
 
 
 def texts(client: TestClient, namespace: str | bytes | None = None) -> list[str]:
-    headers = {} if namespace is None else {"Memsense-Namespace": namespace}
+    named = namespace.encode() if isinstance(namespace, str) else namespace
+    headers = {} if named is None else {b"Memsense-Namespace": named}
     answer = client.get("/v1/memories", params={"all_users": True}, headers=headers)
     assert answer.status_code == 200, answer.text
     return [memory["user_text"] for memory in answer.json()["memories"]]
