@@ -95,7 +95,7 @@ def detect(source: Source) -> Detection | None:
     elif not head.text.strip(_INVISIBLE):
         raise IngestError(f"{source.label}: the file is empty")
     elif head.is_json and not head.records:
-        raise IngestError(f"{source.label}: JSON without any record")
+        raise IngestError(f"{source.label}: JSON without any record, or one that is cut off")
     else:
         form = "JSON in a form that" if head.is_json else "text that"
         prose = "" if head.is_json else ", or --format text for any prose"

@@ -58,6 +58,14 @@ class Caller:
             raise ProblemError(403, f"this concerns the whole tenant, but {self._limits()}")
         return self.memory
 
+    def refuse_bound(self) -> None:
+        """Raise ProblemError for a key of one namespace."""
+        if self.bound is not None:
+            raise ProblemError(
+                403,
+                f"this concerns all namespaces, but the key opens only {shorten(self.bound)}",
+            )
+
     def whose(self, user_id: str | None, *, all_users: bool = False) -> dict[str, Any]:
         """Return the arguments of a call that say whose memory it works on.
 
@@ -187,7 +195,8 @@ Namespace = Annotated[
 def read_namespace(request: Request) -> str | None:
     """Return the namespace that a request's header names; raises InvalidInputError."""
     value = request.headers.get(NAMESPACE_HEADER)
-    return None if value is None else _read_name(unquote(value))
+    # Its bytes are UTF-8 where a client sends them as they are; the server reads them as Latin-1.
+    return None if value is None else _read_name(unquote(value.encode("latin-1")))
 
 
 _read_name = Checker(Name, NAMESPACE_HEADER)

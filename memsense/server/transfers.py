@@ -25,7 +25,8 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.types import Receive, Scope, Send
 
-from memsense.errors import MemSenseError
+from memsense.errors import InvalidInputError, MemSenseError
+from memsense.inputs import Checker, Name
 from memsense.server.problems import BodyTooLargeError, ProblemError
 
 LINES = "application/x-ndjson"
@@ -146,9 +147,10 @@ async def open_upload(request: Request, largest: int) -> tuple[str, AsyncIterato
 
     Raises:
         ProblemError: If the form can't be read, or holds no file.
+        InvalidInputError: If the form's file has a name that can't be stored.
     """
     body = _limit(request.stream(), largest)
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         return "", body
     # Not by a parameter of the route: FastAPI would store the file before it checks the key.
     try:
@@ -158,7 +160,14 @@ async def open_upload(request: Request, largest: int) -> tuple[str, AsyncIterato
     file = next((item for item in form.values() if isinstance(item, UploadFile)), None)
     if file is None:
         raise ProblemError(422, "file is missing: send the form's file as `curl -F file=@chat.txt`")
-    return file.filename or "", _pieces_of(file)
+    try:
+        return _read_file_name(file.filename), _pieces_of(file)
+    except InvalidInputError:
+        await file.close()
+        raise
+
+
+_read_file_name = Checker(Name, "the name of the form's file")
 
 
 async def _limit(body: AsyncIterator[bytes], largest: int) -> AsyncGenerator[bytes]:

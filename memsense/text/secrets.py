@@ -707,24 +707,25 @@ _KNOWN_WITH_DIGITS = re.compile(
 _ENDINGS = tuple("ed ing able ible ly ory ional ent less ous ive".split())
 _NO_SECRET = frozenset(
     """
-    a account admin-only already always an and any are as at auth authenticate bad base
-    based bcrypt be been bool boolean both but by bytes can cancel case change char clear
-    confirm correct credentials das days der die different do does easy ein eine email empty
-    enough enter erforderlich fair falsch false field file fine first for forgot form free
-    from going good great had half hard has hash hashes have he her here hidden him his
-    hours how i if important impossible in incorrect input int integer into invalid is it
-    its just kept key keys last leer length let like login long lost manager managers max
-    may md me min minutes missing more most mostly must muy my name need never new next
-    nicht nil no none not now null number oauth object obligatoria of off ok okay old on one
-    only optional or our out over pass passphrase passwd password passwords per plaintext
-    policy possible private prompt protected public pw pwd que random ready really repeat
-    reset resets richtig right safe same scrypt second secret secrets secure sehr sensitive
-    set sha she short should shown simple size so some something static still str string
-    strong submit such sure text than that the their them then there these they this those
-    three time times to token tokens too tricky true two type un una undefined under unique
-    unknown unsafe up us use used user username utf valid value values varchar variable very
-    via visible vital void was we weak welcome well were what when where which who why will
-    with wrong yes yet you your yours zu
+    a above account admin-only already always an and any are as at auth authenticate back bad
+    base based bcrypt be been below blank bool boolean both broken but by bytes can cancel case
+    change char chosen clear confirm correct credentials das days der die different do does easy
+    eight ein eine elsewhere email empty enough enter erforderlich fair falsch false field file
+    fine first five for forgot form found four free from given going gone good great had half
+    hard has hash hashes have he her here hidden him his hours how i if important impossible in
+    incorrect input int integer into invalid is it its just kept key keys known last later leer
+    length let like login long longer lost manager managers max may md me min minutes missing
+    more most mostly must muy my name need never new next nicht nil no none not now null number
+    oauth object obligatoria of off offline ok okay old on one online only optional or our out
+    over pass passphrase passwd password passwords per plaintext policy possible private prompt
+    protected public pw pwd que random ready really repeat reset resets richtig right safe same
+    scrypt second secret secrets secure sehr sensitive sent set sha she short shorter should
+    shown simple size so some something somewhere static still stolen str string strong stronger
+    stuck submit such sure taken text than that the their them then there these they this those
+    three time times to token tokens told too tricky true twelve two type un una undefined under
+    unique unknown unsafe up us use used user username utf valid value values varchar variable
+    very via visible vital void was we weak welcome well were what when where which who why will
+    with written wrong yes yet you your yours zu
     """.split()
 )
 """Words that follow the word password and are none."""
@@ -734,10 +735,11 @@ _PROSE = frozenset(
     """
     always an any are as at be been being but by can case change do does easy enough field for from good
     has have her here his how if impossible invalid is it its just kept least like long lost may missing
-    more must need never new no none not nothing now of off on one only or other our out own per quite
+    more must need never new no none not nothing now of off on one only or other our out own per quite random
     really reset safe same should so some something strong than that their then there these they this to too
     until use valid very was weak what when where which who why will with wrong yet you your
     als immer nicht noch wie wieder comme pas plus que trop demasiado más muy
+    broken chosen found given gone known sent stolen taken told written
     """.split()
 )
 _VERBS = frozenset("is are be must should was were has will can".split())

@@ -91,6 +91,7 @@ def requests_for(schema: dict[str, Any], owner: Store) -> Iterator[Try]:
             parameters = operation.get("parameters", ())
             # The header of the namespace is a reference.
             in_path = {item["name"] for item in parameters if item.get("in") == "path"}
+            in_path -= {"user_id"}  # each tenant may have a user of this name
             in_query = {item["name"] for item in parameters if item.get("in") == "query"}
             options: dict[str, Any] = {"params": {}}
             for name in in_query & (owner.in_body.keys() - {"session_id", "session_ids"}):

@@ -7,8 +7,9 @@ from serving import Served, add
 from test_crosswise import Store, requests_for
 
 
-def texts(client: TestClient, namespace: str | None = None) -> list[str]:
-    headers = {} if namespace is None else {"Memsense-Namespace": namespace}
+def texts(client: TestClient, namespace: str | bytes | None = None) -> list[str]:
+    named = namespace.encode() if isinstance(namespace, str) else namespace
+    headers = {} if named is None else {b"Memsense-Namespace": named}
     answer = client.get("/v1/memories", params={"all_users": True}, headers=headers)
     assert answer.status_code == 200, answer.text
     return [memory["user_text"] for memory in answer.json()["memories"]]
@@ -27,6 +28,7 @@ def test_a_header_chooses_the_namespace(served: Served) -> None:
     chunk_id = say(client, "I like mate.", "caf%C3%A9")
     say(other, "I like milk.", "theirs")
     assert (texts(client), texts(client, "caf%C3%A9")) == (["I like tea."], ["I like mate."])
+    assert texts(client, "café".encode()) == ["I like mate."]  # as curl sends it
     assert texts(client, "theirs") == texts(other, "caf%C3%A9") == []
     assert client.get(f"/v1/memories/{chunk_id}").status_code == 404
     asked = {"query": "mate", "all_users": True}
@@ -63,6 +65,8 @@ def test_a_key_of_one_namespace_opens_no_other(served: Served) -> None:
     assert (admin.status_code, "namespace's" in admin.json()["detail"]) == (422, True)
     erased = bound.post("/v1/erasures/everywhere", json={"user_id": "ada"})
     assert (erased.status_code, "of one namespace" in erased.json()["detail"]) == (403, True)
+    counted = bound.get("/v1/statistics")
+    assert (counted.status_code, "all namespaces" in counted.json()["detail"]) == (403, True)
     # What one namespace's key has begun, another's does not see.
     made = whole.post("/v1/exports", json={"all_users": True}).headers["Location"]
     assert bound.get(made).status_code == 404

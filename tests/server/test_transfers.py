@@ -268,6 +268,11 @@ def test_an_upload_says_what_it_needs(serve: Serve) -> None:
         assert "memsense-transfers" not in answer.text
     empty = client.post("/v1/ingest", params=ASKED, files={"other": (None, "text")})
     assert (empty.status_code, "curl -F file=@" in empty.json()["detail"]) == (422, True)
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n%s\r\n--x--'
+    sent: dict[str, Any] = {"headers": {"Content-Type": "Multipart/Form-Data; boundary=x"}}
+    sent["content"] = form % (b"a\0b", CHAT.encode())
+    nul = client.post("/v1/ingest", params={"user_id": "ada"}, **sent)
+    assert (nul.status_code, "NUL" in nul.json()["detail"]) == (422, True)
     reader = served.client("acme", "read")
     assert reader.post("/v1/ingest", params=ASKED, content=CHAT).status_code == 403
     assert list(served.app.state.server.transfers.path("x").parent.iterdir()) == []

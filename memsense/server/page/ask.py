@@ -127,7 +127,7 @@ async def ask(  # noqa: PLR0917 (fields of a form)
     }
     whose = visitor.whose(user)
     if not q.strip():
-        if visitor.caller.user_id is None:
+        if visitor.caller.user_id is None and visitor.caller.bound is None:
             values["pulse"] = await take_pulse(visitor.caller.whole(), span)
         return visitor.page("ask.html", **values)
     arguments = search_arguments(fields) | whose

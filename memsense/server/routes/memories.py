@@ -131,7 +131,10 @@ OPERATIONS = (
             answers.Day, "days", "Days", "Days on which exchanges were stored, the latest first.",
         ),
     ),
-    Operation("GET", "/statistics", "statistics", "read", answers.AllSearches),
+    Operation(
+        "GET", "/statistics", "statistics", "read", answers.AllSearches,
+        check=lambda caller, _: caller.refuse_bound(),
+    ),
     # Erasures
     Operation(
         "POST", "/erasures", "erase", "admin", answers.ErasureReceipt, status=201,
