@@ -41,5 +41,6 @@ def prepare(settings: Settings, *, wait: float) -> Path | None:
         place.parent.mkdir(parents=True, exist_ok=True)
         # Opened first: a folder that can't be written to must not cost the only key.
         place.touch(mode=0o600)
+        place.chmod(0o600)  # also one that was there already
         place.write_text(f"{keys.create(SCOPES, name='first').text}\n", encoding="ascii")
     return place
