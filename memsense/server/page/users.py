@@ -15,7 +15,7 @@ from memsense.store.life import Lane, Span
 router = APIRouter(prefix="/ui/users", include_in_schema=False)
 
 NARROWEST = 40
-"""Smallest width of a statement in its lane, so that it can be hit."""
+"""Smallest width of a statement in its lane, so that it can be hit; less where there are many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +40,16 @@ def draw_lanes(lanes: Sequence[Lane], now: datetime) -> list[tuple[Lane, Sequenc
     first = min((it.since for lane in lanes for it in lane.spans if it.since), default=now)
     drawn: list[tuple[Lane, Sequence[Bar]]] = []
     for lane in lanes:
-        # Each bar has its smallest width; the rest of the picture is the scale.
-        unit = (WIDTH - NARROWEST * len(lane.spans)) / max((now - first).total_seconds(), 1.0)
+        # Each bar has a smallest width, of half the picture together; the rest is the scale.
+        narrowest = min(NARROWEST, WIDTH / 2 / len(lane.spans))
+        unit = (WIDTH - narrowest * len(lane.spans)) / max((now - first).total_seconds(), 1.0)
         bars: list[Bar] = []
         end = 0.0
         for place, span in enumerate(lane.spans):
             since, until = span.since or first, span.until or now
-            start = max((since - first).total_seconds() * unit + NARROWEST * place, end)
-            end = max((until - first).total_seconds() * unit + NARROWEST * (place + 1), start)
-            end = max(end, start + NARROWEST / 2)
+            start = max((since - first).total_seconds() * unit + narrowest * place, end)
+            end = max((until - first).total_seconds() * unit + narrowest * (place + 1), start)
+            end = max(end, start + narrowest / 2)
             bars.append(Bar(span=span, start=round(start, 1), width=round(end - start, 1)))
         drawn.append((lane, bars))
     return drawn
