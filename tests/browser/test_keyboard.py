@@ -112,7 +112,7 @@ def test_ask_with_filters_arithmetic_why_not_and_a_whole_text(
     keyboard.button("Search", backwards=True)
     page.get_by_text("Profile lexical").wait_for()
     keyboard.press(page.locator("summary", has_text="Show all of memory").first)
-    page.locator("details.whole strong").nth(59).wait_for()
+    page.locator("details.whole strong").nth(16).wait_for()
     keyboard.press(page.locator("summary", has_text="The arithmetic").first)
     table = page.get_by_role("region", name=re.compile("^Arithmetic of memory")).first
     keyboard.reach(table)
