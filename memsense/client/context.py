@@ -150,13 +150,16 @@ class Context:
         The call's choice comes first, then the process's setting, if it is set, then the
         namespace's, which also names the kinds.
         """
+        if choice is False:
+            return frozenset()
         place = self.look_up_namespace()
         stored: Mapping[str, Any] = place.settings if place else {}
         setting = self.settings.redact
         if "redact" not in self.settings.model_fields_set:
             setting = stored.get("redact", setting)
-        is_on = setting == "all" or (logs and setting == "logs") if choice is None else choice
-        return read_kinds(stored.get(REDACT_KINDS, "all")) if is_on else frozenset()
+        if not (choice or setting == "all" or (logs and setting == "logs")):
+            return frozenset()
+        return read_kinds(stored.get(REDACT_KINDS, "all"))
 
     def clean(self, value: T) -> T:
         """Return a text or JSON value of a call as it may be stored."""
