@@ -24,7 +24,12 @@ from memsense.explain.recorder import TraceRecorder
 from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
-from memsense.search.settings import REDACT_KINDS, find_profile, tuned_profile
+from memsense.search.settings import (
+    REDACT_KINDS,
+    default_profile,
+    find_profile,
+    tuned_profile,
+)
 from memsense.store.access import KnownKeys
 from memsense.store.scopes import (
     Follower,
@@ -404,8 +409,13 @@ class Context:
         except NotFoundError:
             return find_profile(self.reload_namespace(connection), name)
 
-    def tune(self, namespace: Namespace) -> Profile:
-        """Return the profile of the namespace's settings, computed once per version of them."""
+    def tune(self, namespace: Namespace | None) -> Profile:
+        """Return the profile of the namespace's settings, computed once per version of them.
+
+        Before anything is stored, it is that of the process's settings.
+        """
+        if namespace is None:
+            return default_profile(None, self.settings.profile)
         cached = self._tuned
         if cached is None or cached[0] is not namespace:
             cached = (namespace, tuned_profile(namespace, self.settings.profile))

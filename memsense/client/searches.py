@@ -29,7 +29,7 @@ from memsense.search.plan import (
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, run_searches
-from memsense.search.settings import check_past, choose_calendar, embedder_failure, find_profile
+from memsense.search.settings import check_past, choose_calendar, embedder_failure
 from memsense.search.show import fetch_result, fetch_results, note_other_types, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
 from memsense.store.scopes import KnownScope, Namespace, check_model, find_every_scope, find_scope
@@ -101,10 +101,7 @@ class Searches:
         namespace = context.look_up_namespace()
         if namespace is None:
             for request in requests:
-                # A wrong name is refused before anything is stored, too.
-                profile = request.profile or context.profile or context.settings.profile
-                profile = find_profile(None, profile) if isinstance(profile, str) else profile
-                profile.vary(request.overrides)
+                self._choose_profile(None, request)  # a wrong name is refused all the same
             note = Note("empty", "nothing is stored in this namespace yet")
             return [SearchResult(notes=[note]) for _ in requests]
         if len(requests) == 1:
@@ -259,7 +256,7 @@ class Searches:
             recall_timeout=self._context.settings.recall_timeout,
         )
 
-    def _choose_profile(self, namespace: Namespace, request: SearchRequest) -> Profile:
+    def _choose_profile(self, namespace: Namespace | None, request: SearchRequest) -> Profile:
         """Return the call's profile, else that of `open`, else the settings', with overrides."""
         context = self._context
         profile = request.profile or context.profile
