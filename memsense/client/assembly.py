@@ -100,6 +100,7 @@ def assemble(
     if silence and is_small_talk(queries[0]):
         return Prompt(notes=[SMALL_TALK])
     request = replace(request, query=queries[0], top_k=HITS)
+    query_of: dict[int, int] = {}
 
     def search(filters: Filters, *, again: bool = False) -> tuple[SearchResult, list[Hit]]:
         """Return the first query's result, and the hits of all queries in turn, each once."""
@@ -118,7 +119,6 @@ def assemble(
         apart = "" if project in {None, hit.chunk.project} else hit.chunk.project or ""
         return replace(source_of(hit, apart=apart), query=query_of[hit.chunk_id])
 
-    query_of: dict[int, int] = {}
     result, hits = search(request.filters)
     notes = list(result.notes)
     if queries != [fold_blanks(prompt)]:
