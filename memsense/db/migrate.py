@@ -119,7 +119,7 @@ def _refuse_newer(state: SchemaState) -> None:
 
 
 def note_maker(bind: Any) -> None:
-    """Write this version as a comment on the table of revisions, for who finds a newer schema."""
+    """Write this version as a comment on the table of revisions, which SchemaError quotes."""
     version = import_module("memsense").__version__
     text = sql.Literal(f"memsense {version}").as_string()
     run_text(bind, f"COMMENT ON TABLE memsense.alembic_version IS {text}")
