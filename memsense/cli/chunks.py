@@ -159,15 +159,7 @@ def stats(
     ctx: typer.Context,
     *,
     selection: Selection,
-    searches: Annotated[
-        int | None,
-        typer.Option(
-            metavar="DAYS",
-            min=1,
-            max=MOST_DAYS,
-            help="Show the tenant's searches of so many days instead, recorded or not.",
-        ),
-    ] = None,
+    searches: Annotated[int | None, typer.Option(metavar="DAYS", min=1, max=MOST_DAYS)] = None,
     output: Output = "table",
 ) -> None:
     """Show statistics of each user's memory in the namespace, or of searches.
@@ -176,6 +168,9 @@ def stats(
       memsense stats
       memsense stats --searches 7
       memsense --namespace demo stats --json
+
+    Args:
+        searches: Show the tenant's searches of so many days instead, recorded or not.
     """
     if searches is not None:
         _show_searches(ctx, searches, output)
@@ -212,8 +207,11 @@ def _show_searches(ctx: typer.Context, days: int, output: OutputForm) -> None:
         statistics = memory.statistics(since=datetime.now(UTC) - timedelta(days=days))
     if print_data(output, asdict(statistics)):
         return
+    if not statistics.total.searches:
+        console().print("Nothing was searched for in this time.")
+        return
     numbers = ("searches", "empty", "failed", "mean ms", "p50 ms", "p95 ms", "p99 ms")
-    rows = table("from", *numbers, right=numbers)
+    rows = table("time", *numbers, right=numbers)
     for item in (*(it for it in statistics.periods if it.searches), statistics.total):
         counts = (item.searches, item.empty, item.failed)
         times = (item.mean_ms, item.p50_ms, item.p95_ms, item.p99_ms)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Generator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -499,3 +500,15 @@ def test_the_demo_explains_its_hits_and_a_second_one_stores_nothing_twice(url: s
         assert expected in first.stdout
     assert "Exactly once" not in first.stdout
     assert "Exactly once" in second.stdout
+
+
+def test_searches_are_counted_in_a_table_and_their_lack_is_told(database_url: str) -> None:
+    before = run(database_url, "stats", "--searches", "1")
+    assert before.stdout == "Nothing was searched for in this time.\n"
+    run(database_url, "add", "I live in Lisbon.", "--user", "ada")
+    run(database_url, "search", "Where do I live?", "--user", "ada", "--tag", "home")
+    table = run(database_url, "stats", "--searches", "1").stdout
+    assert re.search(r"total +1 +1 +0 ", table)
+    assert "tags" in table
+    told = run_json(database_url, "stats", "--searches", "1")
+    assert (told["total"]["searches"], told["slowest"][0]["filters"]) == (1, ["tags"])
