@@ -1,4 +1,4 @@
-"""Lines of an export, version 2, their reader, and the redaction of chunks that are there already.
+"""Lines of an export, version 3, their reader, and the redaction of chunks that are there already.
 
 A header with the namespace's settings; then for each user a line with the speakers and a line for
 each chunk; then a footer with the number of chunks. docs/guides/export.md describes the fields.
