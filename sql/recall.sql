@@ -15,9 +15,8 @@
 --   tenant_id, namespace, user_id        whose memory
 --   granularities                        'turn', 'session' or both
 --   query_vector                         unit-length halfvec, null when no vector route has weight
---   query_vector_2 ... query_vector_4    those of the further windows of a long question
 --   model_id                             the model that query_vector is of: no other's are read
---   other_model_id, other_vector ...     the same of a second model, in a search that reads two
+--   other_model_id, other_vector         the same of a second model, in a search that reads two
 --   terms                                the question's lexemes, each with the number of the word that it is
 --                                        a spelling of (memsense/text/lexemes.py, ask_lexemes)
 --   query                                the question as a tsquery, for ts_rank
@@ -191,7 +190,7 @@ few AS MATERIALIZED (
 
 -- name: near
 {near} AS MATERIALIZED (
-    SELECT e.route, e.chunk_id, e.granularity, {distance} AS distance
+    SELECT e.route, e.chunk_id, e.granularity, embedding <#> %({vector})s::halfvec AS distance
     FROM filtered AS f
     CROSS JOIN LATERAL (
         SELECT route, chunk_id, granularity, embedding
@@ -243,7 +242,7 @@ array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
 array_agg({score}) FILTER (WHERE granularity = 'session') AS session_scores
 
 -- name: scan_exact
-SELECT {chunk} AS chunk_id{and_granularity}, {distance} AS distance
+SELECT {chunk} AS chunk_id{and_granularity}, embedding <#> %({vector})s::halfvec AS distance
 FROM memsense.{table}
 WHERE tenant_id = %(tenant_id)s
   AND {in_scope}
@@ -252,12 +251,13 @@ WHERE tenant_id = %(tenant_id)s
 ORDER BY distance, {chunk}
 LIMIT %(route_limit)s
 
--- name: scan_hnsw
+-- name: scan_indexed
 -- A partial index serves a query only where its predicate and its width stand in the text as
 -- literals. Each route sets its own breadth before its scan starts, for this statement alone.
 -- The index is read in the order of its distance alone, as before PostgreSQL 17 no index serves a longer
--- order; in_order breaks ties.
-(SELECT {chunk} AS chunk_id{and_granularity}, embedding::halfvec({dimension}) <#> {vector}::halfvec({dimension}) AS distance
+-- order; in_order breaks ties. Fresh vectors, which the index does not have yet, are compared one by one, and
+-- looked at in their order: filters, which cost more than a comparison, are asked of the nearest alone.
+(SELECT {chunk} AS chunk_id{and_granularity}, embedding::halfvec({dimension}) <#> %({vector})s::halfvec({dimension}) AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
@@ -267,15 +267,10 @@ LIMIT %(route_limit)s
    AND {takes_part}
  ORDER BY distance
  LIMIT %(route_limit)s)
-
--- name: scan_fresh
--- Fresh vectors, which the index does not have yet, are compared one by one, and looked at in their
--- order: filters, which cost more than a comparison, are asked of the nearest alone.
-{scans}
 UNION ALL
 (SELECT {chunk} AS chunk_id{and_granularity}, distance
  FROM (
-     SELECT chunk_id, previous_chunk_id, granularity{and_mark}, {distance} AS distance
+     SELECT chunk_id, previous_chunk_id, granularity{and_mark}, embedding <#> %({vector})s::halfvec AS distance
      FROM memsense.{table}
      WHERE tenant_id = %(tenant_id)s
        AND scope_id = {scope_id}
@@ -294,7 +289,7 @@ UNION ALL
 
 -- name: cosines
 -- For optional routes: the cosine of each chunk that a step of theirs found, by the model that compares its text.
-SELECT chunk_id, -({distance}) AS cosine
+SELECT chunk_id, -(embedding <#> %({vector})s::halfvec) AS cosine
 FROM memsense.embeddings_full
 WHERE tenant_id = %(tenant_id)s
   AND {in_scope}
@@ -319,7 +314,7 @@ UNION ALL
     {scan}
 )
 UNION ALL
-(SELECT previous_chunk_id{and_granularity}, {distance} AS distance
+(SELECT previous_chunk_id{and_granularity}, embedding <#> %({vector})s::halfvec AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
@@ -337,16 +332,6 @@ FROM (
     {scan}
 ) AS relaxed
 ORDER BY distance + 0, chunk_id
-LIMIT %(route_limit)s
-
--- name: in_order_of_windows
--- The same for a question of several windows: each scan has a chunk at its distance to one of them.
-SELECT chunk_id{and_granularity}, min(distance) AS distance
-FROM (
-    {scan}
-) AS relaxed
-GROUP BY chunk_id{and_granularity}
-ORDER BY min(distance), chunk_id
 LIMIT %(route_limit)s
 
 -- name: known

@@ -54,7 +54,6 @@ def recall(
     worded: bool = False,
     superseding: bool = False,
     rarest: bool = False,
-    windows: Annotated[int, typer.Option(min=1)] = 1,
     turns_only: bool = False,
     silent: Annotated[
         list[str] | None,
@@ -89,7 +88,6 @@ def recall(
         worded: Return which patterns of the question each text holds.
         superseding: Let take part what superseded a candidate, as most searches do.
         rarest: Look for the rarest words of a long question alone.
-        windows: Number of vectors of the question.
         turns_only: Leave session chunks out, as most searches do.
         expired: Whether memories of the scope may have expired.
         lookups: Use functions that reach the GIN indexes below row-level security.
@@ -115,7 +113,6 @@ def recall(
         tokens=tokens,
         superseding=superseding,
         rarest=rarest,
-        windows=windows,
         turns_only=turns_only,
         hides_expired=expired,
         lookups=lookups,

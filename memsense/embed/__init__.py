@@ -9,14 +9,13 @@ from memsense.embed.base import (
     CheckedEmbedder,
     Embedder,
     Vectors,
-    Window,
     check_texts,
     check_vectors,
     embed_distinct,
     is_embeddable,
     is_embedder_of,
+    reads_whole,
     share_known,
-    split_windows,
 )
 from memsense.embed.multilingual import MultilingualEmbedder
 from memsense.embed.onnx import OnnxEmbedder
@@ -31,7 +30,6 @@ from memsense.embed.tokens import (
     cache_queries,
     check_embedder,
     find_token_embedder,
-    join_tokens,
 )
 from memsense.errors import ConfigurationError
 
@@ -50,7 +48,6 @@ __all__ = [
     "Tokens",
     "Vectors",
     "Vocabulary",
-    "Window",
     "cache_queries",
     "check_embedder",
     "check_texts",
@@ -59,10 +56,9 @@ __all__ = [
     "find_token_embedder",
     "is_embeddable",
     "is_embedder_of",
-    "join_tokens",
     "open_embedder",
+    "reads_whole",
     "share_known",
-    "split_windows",
 ]
 
 EMBEDDERS = {

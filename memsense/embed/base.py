@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,28 +80,15 @@ class Embedder(Protocol):
         ...
 
 
-class Window(NamedTuple):
-    """A stretch of a text that a model reads whole.
+def reads_whole(embedder: Embedder, text: str) -> bool:
+    """Return whether the embedder's model reads a text to its end.
 
-    Attributes:
-        text: The stretch.
-        repeated: Number of its first tokens with which the window before it ends.
-    """
-
-    text: str
-    repeated: int = 0
-
-
-def split_windows(embedder: Embedder, text: str) -> Sequence[Window]:
-    """Return the overlapping windows in which the embedder reads a text.
-
-    It is the text alone if the model reads all of it, or if the embedder doesn't say how much its
-    model reads, by a method of this name.
+    An embedder reports it by a method of this name; without one, its model reads every text.
     """
     # The class is looked at: an attribute of the object might ask a server.
-    if not hasattr(type(embedder), "split_windows"):
-        return [Window(text)]
-    return getattr(embedder, "split_windows")(text)  # noqa: B009 (not every embedder has it)
+    if not hasattr(type(embedder), "reads_whole"):
+        return True
+    return getattr(embedder, "reads_whole")(text)  # noqa: B009 (not every embedder has it)
 
 
 def share_known(embedder: Embedder, text: str) -> float:
@@ -210,10 +197,10 @@ class CheckedEmbedder:
         """The dimension, or None if the embedder would have to ask a server for it."""
         return None if known_dimension(self._embedder) is None else self.dimension
 
-    def split_windows(self, text: str) -> Sequence[Window]:
-        """Return the windows in which the embedder inside reads a text."""
+    def reads_whole(self, text: str) -> bool:
+        """Return whether the model of the embedder inside reads a text to its end."""
         with wrap_embedder_errors():
-            return split_windows(self._embedder, text)
+            return reads_whole(self._embedder, text)
 
     def share_known(self, text: str) -> float:
         """Return the share of a text that the model of the embedder inside knows, 0 to 1."""
@@ -300,9 +287,9 @@ class CachedQueries:
         """Number of questions that had to be embedded."""
         return self._cached.cache_info().misses
 
-    def split_windows(self, text: str) -> Sequence[Window]:
-        """Return the windows in which the embedder inside reads a text."""
-        return split_windows(self._embedder, text)
+    def reads_whole(self, text: str) -> bool:
+        """Return whether the model of the embedder inside reads a text to its end."""
+        return reads_whole(self._embedder, text)
 
     def share_known(self, text: str) -> float:
         """Return the share of a text that the model of the embedder inside knows, 0 to 1."""

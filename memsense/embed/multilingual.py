@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from memsense.embed.base import Vectors, Window, check_texts, check_vectors
+from memsense.embed.base import Vectors, check_texts, check_vectors
 from memsense.embed.runtime import check_file, import_untyped
 from memsense.errors import ConfigurationError
 from memsense.forking import renew_in_child
@@ -24,9 +24,6 @@ TOKENIZER_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c59
 
 LARGEST_READ = 1_000
 """Characters that are read of a text: what the English model reads, and no part is longer."""
-
-WINDOW_OVERLAP = 100
-"""Characters that a window of a long question shares with the one before it."""
 
 # Scripts of the 16 languages, in their usual, half-width and full-width forms.
 _SCRIPTS = re.compile(
@@ -88,17 +85,9 @@ class MultilingualEmbedder:
         """Return the unit vector of one question, (512,) float32; raise as `embed` does."""
         return self.embed([text])[0]
 
-    def split_windows(self, text: str) -> list[Window]:
-        """Return windows of 1,000 characters, which overlap by 100 and end between words."""
-        windows: list[Window] = []
-        start = 0
-        while len(text) - start > LARGEST_READ:
-            end = start + LARGEST_READ
-            space = text.rfind(" ", start + LARGEST_READ // 2, end)
-            end = end if space < 0 else space
-            windows.append(Window(text[start:end]))
-            start = end - WINDOW_OVERLAP
-        return [*windows, Window(text[start:])]
+    def reads_whole(self, text: str) -> bool:
+        """Return whether a text has at most the 1,000 characters that are read."""
+        return len(text) <= LARGEST_READ
 
     def share_known(self, text: str) -> float:
         """Return the share of a text's letters, 0 to 1, that belong to scripts of its languages."""

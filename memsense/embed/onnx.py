@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.embed.base import Vectors, Window, check_texts, check_vectors
+from memsense.embed.base import Vectors, check_texts, check_vectors
 from memsense.embed.runtime import (
     CPU,
     check_file,
@@ -44,9 +44,6 @@ DIMENSION = 384
 # About 1,000 characters of English, [CLS] and [SEP] included; nothing behind them is read.
 MAX_TOKENS = 256
 EMPTY_TOKENS = 2  # [CLS] and [SEP]
-WINDOW_OVERLAP = 32
-"""Tokens that a window of a long question shares with the one before it."""
-
 MOST_TOKENS_A_CHARACTER = 3
 """Tokens of a Korean syllable, which the tokenizer takes apart; of no other character more."""
 
@@ -188,31 +185,13 @@ class OnnxEmbedder:
         """
         return self.embed([text])[0]
 
-    def split_windows(self, text: str) -> list[Window]:
-        """Return the text in windows of 254 tokens; each begins with up to 32 of the one before.
-
-        No word is cut, so that the windows have the tokens that the whole text has.
-
-        Args:
-            text: A question, not blank.
-        """
+    def reads_whole(self, text: str) -> bool:
+        """Return whether a question, not blank, has at most the 254 tokens that the model reads."""
         room = MAX_TOKENS - EMPTY_TOKENS
         if len(text) * (1 if text.isascii() else MOST_TOKENS_A_CHARACTER) <= room:
-            return [Window(text)]
+            return True
         [encoding] = self._encode([text])
-        # Without [CLS] and [SEP].
-        pieces, offsets = self.vocabulary.spell(encoding.ids[1:-1]), encoding.offsets[1:-1]
-        windows: list[Window] = []
-        start = end = 0
-        while end < len(pieces):
-            repeated, end = end - start, min(start + room, len(pieces))
-            while end < len(pieces) and pieces[end].startswith("##"):
-                end -= 1
-            windows.append(Window(text[offsets[start][0] : offsets[end - 1][1]], repeated))
-            start = max(end - WINDOW_OVERLAP, 0)  # one long word may be a single piece
-            while start < end and pieces[start].startswith("##"):
-                start += 1
-        return windows if len(windows) > 1 else [Window(text)]
+        return len(encoding.ids) <= MAX_TOKENS
 
     def share_known(self, text: str) -> float:
         """Return the share of a text, 0 to 1, in word pieces that the English model knows.

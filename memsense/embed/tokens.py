@@ -155,19 +155,6 @@ class QuestionTokens:
         )
 
 
-def join_tokens(parts: Sequence[QuestionTokens], repeated: Sequence[int]) -> QuestionTokens:
-    """Return the tokens of a question that was read in parts, without those repeated."""
-    if len(parts) == 1:
-        return parts[0]
-    pairs = list(zip(parts, repeated, strict=True))
-    return QuestionTokens(
-        vocabulary=parts[0].vocabulary,
-        words=[word for part, count in pairs for word in part.words[count:]],
-        vectors=np.concatenate([part.vectors[count:] for part, count in pairs]),
-        weights=np.concatenate([part.weights[count:] for part, count in pairs]),
-    )
-
-
 class TokenEmbedder(Embedder, Protocol):
     """Protocol of an embedder that returns vectors of a text, its parts and its tokens together.
 

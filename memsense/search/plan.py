@@ -20,18 +20,16 @@ from memsense.embed import (
     Embedder,
     QuestionTokens,
     Vectors,
-    Window,
     find_token_embedder,
-    join_tokens,
+    reads_whole,
     share_known,
-    split_windows,
 )
 from memsense.forking import renew_in_child
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
+from memsense.search.question.asking import find_asking
 from memsense.search.question.kind import KindReading, read_kind
 from memsense.search.question.time.calendar import DEFAULT_CALENDAR, Calendar
-from memsense.search.question.windows import choose_windows, find_asking
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import OtherQuestion, RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
@@ -187,10 +185,10 @@ def prepare_search(
     question = analyse(plan, scope_state)
     sessions = may_return_sessions(plan, scope_state)
     token_limit = profile.token_limit(request.top_k, sessions=sessions)
-    vectors: list[Vectors] = []
-    other_vectors: list[Vectors] = []
+    vector: Vectors | None = None
+    other: OtherQuestion | None = None
     tokens = kind = None
-    asking, share = 0, 1.0
+    share = 1.0
     if not plan.unembedded and profile.weights["lexical"]:
         # Words alone answer what the model doesn't know: measured on questions in Japanese, its
         # vector and tokens halved the share of those whose answer came first.
@@ -199,40 +197,32 @@ def prepare_search(
         is_routed = any(map(profile.weights.get, VECTOR_ROUTES))
         with telemetry.embedding(embedder.model):
             token_embedder = find_token_embedder(embedder) if token_limit > 0 else None
-            windows: Sequence[Window] = [Window(question.search_text)]
-            if profile.question_windows > 1:
+            if not reads_whole(embedder, question.search_text):
                 # The model would read only the beginning of a long question.
-                windows = split_windows(embedder, question.search_text)
-                if len(windows) > 1:
-                    question = analyse(plan, scope_state, find_asking(request.query))
-                    windows = split_windows(embedder, question.search_text)
-                windows, asking = choose_windows(windows, profile.question_windows)
+                question = analyse(plan, scope_state, find_asking(request.query))
             if token_embedder is not None:
                 # One run of the model gives both.
-                read = [token_embedder.embed_question(window.text) for window in windows]
-                vectors = [vector for vector, _ in read]
-                repeated = [window.repeated for window in windows]
-                tokens = join_tokens([own for _, own in read], repeated)
+                vector, tokens = token_embedder.embed_question(question.search_text)
                 tokens = tokens.heaviest(profile.question_tokens)
                 if not tokens.weights.any():
                     tokens = None  # one unknown word, too long for the vocabulary
             elif is_routed:
-                vectors = [embedder.embed_query(window.text) for window in windows]
-        if vectors and profile.has_requests:
+                vector = embedder.embed_query(question.search_text)
+        if vector is not None and profile.has_requests:
             stated = request.request_share
             if request.prompt_kind is not None:
                 stated = float(request.prompt_kind == "request")
-            kind = read_kind(question, vectors[asking], embedder.model, stated=stated)
+            kind = read_kind(question, vector, embedder.model, stated=stated)
             # A question's constants are the profile's own: a copy would cost each search 76 µs.
             if kind.share:
                 profile = profile.for_request(kind.share)
         if not is_routed:
-            vectors = []
-        if vectors and chosen.other is not None:
+            vector = None
+        if vector is not None and chosen.other is not None:
             other_embedder = find_embedder(chosen.other)
             with telemetry.embedding(other_embedder.model):
-                other_vectors = [other_embedder.embed_query(window.text) for window in windows]
-    other = OtherQuestion(chosen.other, other_vectors) if chosen.other and other_vectors else None
+                other_vector = other_embedder.embed_query(question.search_text)
+            other = OtherQuestion(chosen.other, other_vector)
     terms, query = ask_words(
         plan, scope_state, question, with_query=profile.lexical_mode == "ts_rank"
     )
@@ -250,8 +240,7 @@ def prepare_search(
         granularities=("turn", "session") if plan.granularity == "session" else ("turn",),
         model_id=model.model_id if model else None,
         model=model.name if model else "",
-        query_vector=vectors[0] if vectors else None,
-        window_vectors=vectors[1:],
+        query_vector=vector,
         other=other,
         terms=terms,
         query=query,

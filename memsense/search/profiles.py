@@ -131,7 +131,6 @@ class Profile:
             is larger than list_depth; the values of others are expected from their scores.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
         question_words: Maximum number of words of a question to search for, rarest first.
-        question_windows: Maximum number of windows in which the model reads a long question.
         current_weight: Share of the way by which the statement that the question's tense asks for
             rises above another one about the same fact; 1 puts it just above.
         current_depth: Number of best candidates above which another one may rise.
@@ -221,7 +220,6 @@ class Profile:
     tokens_depth: Annotated[int, (1, 1000)] = 48
     question_tokens: Annotated[int, (1, 1000)] = 1000
     question_words: Annotated[int, (1, 1000)] = 1000
-    question_windows: Annotated[int, (1, 4)] = 1
     current_weight: Share = 0.0
     current_depth: Annotated[int, (1, 100)] = 2
     current_pool: Annotated[int, (2, 1000)] = 15
@@ -489,7 +487,6 @@ BALANCED = Profile(
     asker_known=True,
     question_tokens=64,
     question_words=32,
-    question_windows=4,
     request_words=0.5,
     request_tokens=0.0,
     request_similarity=1.0,

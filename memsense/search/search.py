@@ -114,8 +114,6 @@ class Search:
             analysis["order"] = {"kind": order.kind, "about": order.anchor}
         if self.state.left_out:
             analysis["left_out"] = list(self.state.left_out)
-        if self.recall_request.window_vectors:
-            analysis["windows"] = 1 + len(self.recall_request.window_vectors)
         if self.share_known < LEAST_KNOWN:
             analysis["share_known"] = self.share_known
         if kind is not None:

@@ -61,6 +61,7 @@ REMOVED: frozenset[str] = frozenset(
         "asks_weight",
         "event_weight",
         "neighbour_weight",
+        "question_windows",
         "request_neighbours",
         "session_weight",
         "speaker_bonus",

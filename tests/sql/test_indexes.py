@@ -1,6 +1,6 @@
 """HNSW indexes of large scopes: searches use them, and interrupted builds are finished."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 
 import numpy as np
 import psycopg
@@ -42,7 +42,6 @@ WORDS = (
     "snow",
 )
 CHUNKS = 120
-WINDOWS = ("a violin and soup", "snow on the market")
 
 
 @pytest.fixture
@@ -103,7 +102,6 @@ def request(
     ann: bool,
     filters: Filters = EVERYTHING,
     profile: Profile = BALANCED,
-    windows: Sequence[str] = (),
 ) -> RecallRequest:
     return RecallRequest(
         tenant_id=namespace.tenant_id,
@@ -113,7 +111,6 @@ def request(
         model_id=namespace.model_id,
         query_vector=HashingEmbedder().embed_query("the lisbon train"),
         terms=ask_lexemes("the lisbon train", "en", ()),
-        window_vectors=[HashingEmbedder().embed_query(text) for text in windows],
         profile=profile,
         top_k=8,
         filters=filters,
@@ -267,64 +264,16 @@ def test_an_indexed_scope_is_searched_through_its_indexes(
     assert f"embeddings_user_settled_model_1_scope_{known.scope_id}" in used
 
 
-@pytest.mark.parametrize("windows", [(), WINDOWS])
 def test_a_small_indexed_scope_gives_the_exact_answer(
-    connection: Connection, namespace: Namespace, windows: Sequence[str]
-) -> None:
-    optimise(connection, namespace, 100, most=64)
-    known = find_known(connection, namespace)
-    _, exact = run_recall(connection, request(namespace, known, ann=False, windows=windows))
-    _, approximate = run_recall(connection, request(namespace, known, ann=True, windows=windows))
-    assert [item.chunk_id for item in approximate] == [item.chunk_id for item in exact]
-    assert np.array_equal(approximate.ranks, exact.ranks)
-    assert approximate.scores == pytest.approx(exact.scores, abs=1e-5)
-
-
-def test_each_window_of_a_long_question_is_looked_up_in_the_index(
     connection: Connection, namespace: Namespace
 ) -> None:
     optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
-    connection.execute(
-        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off"
-    )
-    plan = explain_recall(connection, request(namespace, known, ann=True, windows=WINDOWS))
-    used = [node["Index Name"] for node in walk(plan) if "Index Name" in node]
-    name = f"embeddings_full_settled_model_1_scope_{known.scope_id}"
-    assert used.count(name) == 1 + len(WINDOWS)
-
-
-@pytest.mark.parametrize("route", ["vec_full", "vec_next_user"])
-@pytest.mark.parametrize("few_least", [0, 60])
-def test_filters_give_the_exact_answer_to_a_question_of_several_windows(
-    connection: Connection,
-    namespace: Namespace,
-    monkeypatch: pytest.MonkeyPatch,
-    route: Route,
-    few_least: int,
-) -> None:
-    monkeypatch.setattr(recall, "FEW_LEAST", few_least)
-    optimise(connection, namespace, 100, most=64)
-    known = find_known(connection, namespace)
-    pools = {"least_candidates": 200, "least_route_limit": 200}
-    alone = BALANCED.override(**{name: float(name == route) for name in ROUTES}, **pools)
-    sessions = ["s3", "s7", "s8"]
-    _, everything = run_recall(
-        connection, request(namespace, known, ann=False, profile=alone, windows=WINDOWS)
-    )
-    expected = [item.chunk_id for item in everything if item.session_id in sessions]
-    assert expected
-    for ann in (False, True):
-        asked = request(
-            namespace,
-            known,
-            ann=ann,
-            filters=Filters(session_ids=sessions),
-            profile=alone,
-            windows=WINDOWS,
-        )
-        _, found = run_recall(connection, asked)
-        assert [item.chunk_id for item in found] == expected
+    _, exact = run_recall(connection, request(namespace, known, ann=False))
+    _, approximate = run_recall(connection, request(namespace, known, ann=True))
+    assert [item.chunk_id for item in approximate] == [item.chunk_id for item in exact]
+    assert np.array_equal(approximate.ranks, exact.ranks)
+    assert approximate.scores == pytest.approx(exact.scores, abs=1e-5)
 
 
 @pytest.mark.parametrize("route", VECTOR_ROUTES)

@@ -12,7 +12,7 @@ from embedders import HashingEmbedder
 from traced import fill
 
 from memsense import MemSense
-from memsense.embed import OnnxEmbedder, Vectors, Window
+from memsense.embed import OnnxEmbedder
 from memsense.search.hits import SearchResult
 from memsense.text.lexemes import ask_lexemes
 
@@ -143,22 +143,16 @@ ASKING = "\n".join(
 def test_of_a_long_text_without_a_question_both_ends_are_searched(sample: MemSense) -> None:
     result = sample.search(STORY, user_id="ines", top_k=5)
     assert result.question["searched"] == f"{STORY[:200]}\n{STORY[-200:]}"
-    assert "windows" not in result.question
     assert "s03-m01" in {message for hit in result for message in hit.message_ids}
     assert_adds_up(result)
 
 
-def test_long_sentences_that_ask_are_read_in_windows(sample: MemSense) -> None:
+def test_of_long_sentences_that_ask_the_rarest_words_are_searched_for(sample: MemSense) -> None:
     result = sample.search(ASKING, user_id="ines", top_k=5)
-    assert result.question["windows"] == 2
     assert "s03-m01" in {message for hit in result for message in hit.message_ids}
     assert count_words(result) == 32
     assert result.question["left_out"]
     assert_adds_up(result)
-    # The beginning alone, as models read a text, finds other memories.
-    beginning = sample.search(ASKING, user_id="ines", top_k=5, overrides={"question_windows": 1})
-    assert "windows" not in beginning.question
-    assert [it.chunk_id for it in beginning] != [it.chunk_id for it in result]
 
 
 @pytest.mark.parametrize("text", [ASKING, place("What is Joost allergic to?", "last")])
@@ -180,13 +174,13 @@ def test_a_replay_of_a_long_prompt_is_exact(sample: MemSense, text: str, granula
     assert_adds_up(result)
 
 
-def test_why_not_judges_by_all_windows(sample: MemSense) -> None:
+def test_why_not_judges_a_long_question(sample: MemSense) -> None:
     [first, *_, last] = sample.search(ASKING, user_id="ines", top_k=20).hits
     verdict = sample.why_not(ASKING, first.chunk_id, user_id="ines", top_k=5)
     assert (verdict.step, verdict.numbers["hit_rank"]) == ("hit", 1)
     verdict = sample.why_not(ASKING, last.chunk_id, user_id="ines", top_k=5)
     assert verdict.step in ("outranked", "mmr")
-    # One that fusion did not keep: its places in the routes are those of its best window.
+    # One that fusion did not keep.
     overrides = {"list_depth": 1, "least_candidates": 8, "least_route_limit": 8}
     options: dict[str, Any] = {"user_id": "ines", "top_k": 4, "overrides": overrides}
     result = sample.search(ASKING, trace=True, **options)
@@ -202,34 +196,29 @@ def test_why_not_judges_by_all_windows(sample: MemSense) -> None:
         assert verdict.numbers["places"] == ranks
 
 
-class WindowedEmbedder(HashingEmbedder):
+class ShortEmbedder(HashingEmbedder):
     """HashingEmbedder that reads ten words."""
 
-    def split_windows(self, text: str) -> list[Window]:
-        """Return windows of ten words; each repeats two of the one before."""
-        words = text.split()
-        starts = range(0, max(len(words) - 2, 1), 8)
-        return [Window(" ".join(words[at : at + 10]), 2 if at else 0) for at in starts]
-
-    def embed_query(self, text: str) -> Vectors:
-        """Return the vector of the first ten words."""
-        return super().embed_query(" ".join(text.split()[:10]))
+    def reads_whole(self, text: str) -> bool:
+        """Return whether a text has at most ten words."""
+        return len(text.split()) <= 10
 
 
-TEXT = "the river and a lantern in winter " * 4 + "coffee with pepper under the bridge?"
+TEXT = (
+    f"The river is cold. {'The sea and a lantern in winter. ' * 20}Who drinks coffee with pepper?"
+)
 
 
 @pytest.mark.parametrize("granularity", ["turn", "session"])
-def test_a_moment_of_the_past_is_searched_by_windows_as_well(
+def test_a_long_question_about_a_moment_of_the_past_is_cut_as_well(
     open_memory: OpenMemory, granularity: Any
 ) -> None:
-    memory = open_memory(embedder=WindowedEmbedder())
-    memory.settings.set(history="on", question_words=4)
+    memory = open_memory(embedder=ShortEmbedder())
+    memory.settings.set(history="on")
     fill(memory)
     now = memory.search(TEXT, user_id="ada", granularity=granularity)
     then = memory.search(TEXT, user_id="ada", granularity=granularity, as_of=datetime.now(UTC))
-    assert then.question["windows"] == 4
-    assert len(then.question["lexemes"]) == 4
+    assert then.question["searched"] == "Who drinks coffee with pepper?"
     assert now.question == then.question
     assert listed(now) == listed(then)
 
@@ -308,6 +297,5 @@ def test_an_embedder_that_does_not_say_what_it_reads_embeds_the_question_as_a_wh
 ) -> None:
     fill(memory)
     result = memory.search(f"{pasted()}\nWhere is the lantern?", user_id="ada")
-    assert "windows" not in result.question
     assert len(result.question["searched"]) > LENGTH
     assert count_words(result) == 32

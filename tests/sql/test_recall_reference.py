@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,7 +29,7 @@ from memsense.db import Pool
 from memsense.fusion import reciprocal_rank_fusion
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.candidates import Candidate
-from memsense.search.recall.run import RecallRequest, run_recall, run_recalls
+from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.text.lexemes import ask_lexemes, index_lexemes, lexical_query
 from tools.termcounts import MOST_CODED
 
@@ -181,33 +180,6 @@ def test_ranks_scores_and_fusion_equal_the_reference(
     assert {hit.route for item in candidates for hit in item.routes} == set(scores)
     assert state.lexical_matches == len(scores["lexical"])
     assert state.counts == Counter(document.granularity for document in documents)
-
-
-def test_a_chunk_counts_by_the_nearest_of_several_vectors(
-    memory: MemSense, recall_conn: psycopg.Connection[Any]
-) -> None:
-    fill(memory)
-    embedder, others = HashingEmbedder(), ["a winter coffee", "the guitar of the sea", "ledger"]
-    request = replace(
-        ask("Lisbon tea", ODD_WEIGHTS),
-        window_vectors=[embedder.embed_query(text) for text in others],
-    )
-    _, candidates = run_recall(recall_conn, request)
-    documents, scores = reference_scores(recall_conn, "Lisbon tea", ODD_WEIGHTS)
-    for route in VECTOR_ROUTES:
-        for text in others:
-            for key, value in score_cosine(documents, route, embedder, text).items():
-                scores[route][key] = max(scores[route][key], value)
-    assert_fused(candidates, documents, scores, ODD_WEIGHTS)
-    # Of equal vectors none counts twice.
-    alone = ask("Lisbon tea", ODD_WEIGHTS)
-    assert alone.query_vector is not None
-    same = replace(alone, window_vectors=[alone.query_vector] * 3)
-    (_, one), (_, many) = run_recalls(recall_conn, [alone, same])
-    assert np.array_equal(one.chunk_ids, many.chunk_ids)
-    assert np.array_equal(one.rrf_scores, many.rrf_scores)
-    assert np.array_equal(one.ranks, many.ranks)
-    assert np.array_equal(one.scores, many.scores)
 
 
 def test_a_memory_without_answers_equals_the_reference(

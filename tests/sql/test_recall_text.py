@@ -58,7 +58,6 @@ FLAGS = (
     "is_past",
     "two_models",
 )
-WINDOWS = (1, 3)
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph", "time")]
 SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
 DATED = analyse_question("Did I drink tea on 3 March 2024?")
@@ -80,8 +79,8 @@ SHOWN = {
     "two_models": Shape(two_models=True, tokens=True),
     "two_models_indexed": Shape(whose=INDEXED, two_models=True, filters=("since",)),
     "superseding": Shape(tokens=True, superseding=True),
-    "long": Shape(rarest=True, windows=2),
-    "long_indexed": Shape(whose=INDEXED, rarest=True, windows=2, silent=SILENT[1]),
+    "long": Shape(rarest=True),
+    "long_indexed": Shape(whose=INDEXED, rarest=True, silent=SILENT[1]),
     "lookups": Shape(
         filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
     ),
@@ -92,7 +91,7 @@ SHOWN = {
 def pairwise_shapes() -> list[Shape]:
     """Return shapes in which any two of their options occur together."""
     flags = [(False, True)] * (len(FLAGS) + 1)
-    rows = pairwise_rows([WHOSE, LEXICAL, OPTIONAL, SILENT, FILTER_SETS, WINDOWS, *flags])
+    rows = pairwise_rows([WHOSE, LEXICAL, OPTIONAL, SILENT, FILTER_SETS, *flags])
     return [
         Shape(
             whose=whose,
@@ -100,16 +99,15 @@ def pairwise_shapes() -> list[Shape]:
             optional=optional,
             silent=silent,
             filters=filters,
-            windows=windows,
             hides_expired=hides_expired,
             **dict(zip(FLAGS, chosen, strict=True)),
         )
-        for whose, lexical, optional, silent, filters, windows, hides_expired, *chosen in rows
+        for whose, lexical, optional, silent, filters, hides_expired, *chosen in rows
     ]
 
 
 def all_shapes() -> Iterator[Shape]:
-    """Yield every shape; of what may expire, is silent or has windows, each beside either flag."""
+    """Yield every shape; of what may expire or is silent, each beside either flag."""
     for whose, lexical, optional, filters in product(WHOSE, LEXICAL, OPTIONAL, FILTER_SETS):
         for flags in product((False, True), repeat=len(FLAGS)):
             yield replace(
@@ -117,7 +115,6 @@ def all_shapes() -> Iterator[Shape]:
                 **dict(zip(FLAGS, flags, strict=True)),
                 hides_expired=sum(flags) % 2 == 0,
                 silent=SILENT[sum(flags) % len(SILENT)],
-                windows=WINDOWS[sum(flags) // 2 % len(WINDOWS)],
             )
 
 
@@ -129,7 +126,6 @@ def name_of(shape: Shape) -> str:
         [
             whose,
             shape.lexical,
-            f"windows_{shape.windows}",
             *shape.optional,
             *shape.filters,
             *flags,
@@ -157,7 +153,6 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
         "filters",
         "optional",
         "silent",
-        "windows",
         "hides_expired",
         "of_other",  # of the parts of a shape with two models
         *FLAGS,
@@ -204,10 +199,9 @@ def test_every_shape_is_planned_by_the_server(
             granularities=("turn",),
             model_id=1,
             query_vector=HashingEmbedder().embed_query("tea"),
-            window_vectors=[HashingEmbedder().embed_query(text) for text in ("sea", "pea")],
             other=OtherQuestion(
                 EmbeddingModel(model_id=4, name="wide", dimension=64),
-                [HashingEmbedder(64).embed_query(text) for text in ("tea", "sea", "pea")],
+                HashingEmbedder(64).embed_query("tea"),
             ),
             terms=ask_lexemes("tea", "en", ()),
             profile=BALANCED,
@@ -225,9 +219,9 @@ def test_every_shape_is_planned_by_the_server(
             raise
 
 
-def test_a_question_of_one_window_and_few_words_has_the_statement_without_windows() -> None:
-    short, long = recall_text(Shape()), recall_text(Shape(windows=2, rarest=True))
-    for part in ("least(embedding", "query_vector_2", "rarest AS", "'left_out'", "question_words"):
+def test_a_question_of_few_words_has_the_statement_that_leaves_none_out() -> None:
+    short, long = recall_text(Shape()), recall_text(Shape(rarest=True))
+    for part in ("rarest AS", "'left_out'", "question_words"):
         assert part not in short
         assert part in long
 
@@ -434,7 +428,7 @@ def arguments_of(shape: Shape) -> list[str]:
         found += ["--filter", name]
     for name in shape.optional:
         found += ["--route", name]
-    found += ["--lexical", shape.lexical, "--windows", str(shape.windows)]
+    found += ["--lexical", shape.lexical]
     for name in shape.silent:
         found += ["--without", name]
     found.append("--lapsed" if shape.hides_expired else "--none-lapsed")

@@ -73,17 +73,11 @@ def test_the_1000th_character_is_the_last_that_counts(embedder: MultilingualEmbe
     assert not np.allclose(full, embedder.embed_query(text[:-5] + "boat "), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("text", "lengths"),
-    [("x" * 1000, [1000]), ("x" * 1900, [1000, 1000]), ("word " * 380, [999, 995, 106])],
-)
-def test_a_long_question_is_read_in_windows_that_overlap(
-    embedder: MultilingualEmbedder, text: str, lengths: list[int]
+@pytest.mark.parametrize(("length", "is_whole"), [(1000, True), (1001, False)])
+def test_1000_characters_of_a_question_are_read(
+    embedder: MultilingualEmbedder, length: int, is_whole: bool
 ) -> None:
-    windows = [window.text for window in embedder.split_windows(text)]
-    assert [len(window) for window in windows] == lengths
-    joined = windows[0] + "".join(window[module.WINDOW_OVERLAP :] for window in windows[1:])
-    assert joined == text
+    assert embedder.reads_whole("x" * length) == is_whole
 
 
 @pytest.mark.parametrize(

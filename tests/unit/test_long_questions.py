@@ -1,6 +1,5 @@
-"""Long questions: what they ask, and the windows in which a model reads them."""
+"""Long questions: what they ask, and whether a model reads them whole."""
 
-import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,16 +7,11 @@ import pytest
 
 from memsense.embed import (
     OnnxEmbedder,
-    QuestionTokens,
-    Vocabulary,
-    Window,
     cache_queries,
     check_embedder,
-    join_tokens,
-    split_windows,
+    reads_whole,
 )
-from memsense.embed.onnx import open_tokenizer
-from memsense.search.question.windows import choose_windows, find_asking
+from memsense.search.question.asking import find_asking
 
 ROOM = 254
 LOG = "\n".join(
@@ -35,54 +29,27 @@ def embedder() -> OnnxEmbedder:
     return OnnxEmbedder()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        LOG,
-        STORY,
-        "\N{HANGUL SYLLABLE HAN}\N{HANGUL SYLLABLE GUG} " * 120,
-        "\u6211\u5728\u6771\u4eac" * 100,
-        "caf\u00e9 r\u00e9sum\u00e9 Stra\u00dfe " * 90,
-        "unbelievablyhyperconnectedness " * 60,
-        "\N{ROCKET} and \U0001fae8 " * 130,
-    ],
-)
-def test_windows_have_the_tokens_of_the_whole_text(embedder: OnnxEmbedder, text: str) -> None:
-    tokenizer = open_tokenizer()
-    whole: list[int] = tokenizer.encode(text).ids[1:-1]
-    windows = embedder.split_windows(text)
-    tokens: list[list[int]] = [tokenizer.encode(it.text).ids[1:-1] for it in windows]
-    assert len(windows) > 1
-    assert max(map(len, tokens)) <= ROOM
-    assert windows[0].repeated == 0
-    joined: list[int] = []
-    for window, ids in zip(windows, tokens, strict=True):
-        assert window.repeated <= 32
-        assert ids[: window.repeated] == joined[len(joined) - window.repeated :]
-        joined += ids[window.repeated :]
-    assert joined == whole
-
-
-def test_a_text_that_the_model_reads_whole_is_one_window(embedder: OnnxEmbedder) -> None:
+def test_the_model_reads_254_tokens(embedder: OnnxEmbedder) -> None:
     for text in (
         "Where does Ada live?",
         "tea " * ROOM,
         "\N{ROCKET}",
         "\N{HANGUL SYLLABLE HAN}" * 84,
     ):
-        assert list(embedder.split_windows(text)) == [Window(text)]
-    assert len(embedder.split_windows("tea " * (ROOM + 1))) == 2
+        assert embedder.reads_whole(text)
+    for text in ("tea " * (ROOM + 1), LOG, STORY, "\u6211\u5728\u6771\u4eac" * 100):
+        assert not embedder.reads_whole(text)
 
 
 @pytest.mark.parametrize(
     "text", ["What is " + "c" * 300 + "?", "c" * 8000, "\N{ROCKET}" * 8000, "e\u0301" * 4000]
 )
-def test_a_long_text_of_few_pieces_is_one_window(embedder: OnnxEmbedder, text: str) -> None:
-    assert list(embedder.split_windows(text)) == [Window(text)]
+def test_a_long_text_of_few_pieces_is_read_whole(embedder: OnnxEmbedder, text: str) -> None:
+    assert embedder.reads_whole(text)
     assert embedder.embed_query(text).shape == (embedder.dimension,)
 
 
-def test_wrapped_embedders_pass_windows_on_and_others_have_one(embedder: OnnxEmbedder) -> None:
+def test_wrapped_embedders_say_what_they_read_and_others_read_all(embedder: OnnxEmbedder) -> None:
     class Short:
         model = "short"
         dimension = 2
@@ -93,29 +60,8 @@ def test_wrapped_embedders_pass_windows_on_and_others_have_one(embedder: OnnxEmb
         def embed_query(self, text: str) -> np.ndarray:
             return self.embed([text])[0]
 
-    windows = embedder.split_windows(STORY)
-    assert split_windows(cache_queries(check_embedder(embedder), 8), STORY) == windows
-    assert split_windows(cache_queries(check_embedder(Short()), 8), STORY) == [Window(STORY)]
-
-
-def test_tokens_of_windows_are_joined_without_those_that_are_repeated() -> None:
-    vocabulary = Vocabulary(["tea", "sea", "pea"])
-
-    def tokens(*words: str) -> QuestionTokens:
-        numbers = np.array([["tea", "sea", "pea"].index(word) for word in words])
-        return QuestionTokens(
-            vocabulary=vocabulary,
-            words=words,
-            vectors=np.eye(3, dtype=np.float32)[numbers],
-            weights=numbers + 1.0,
-        )
-
-    joined = join_tokens([tokens("tea", "sea"), tokens("sea", "pea"), tokens("tea")], [0, 1, 0])
-    assert joined.words == ["tea", "sea", "pea", "tea"]
-    assert np.array_equal(joined.vectors, np.eye(3)[[0, 1, 2, 0]])
-    assert joined.weights.tolist() == [1, 2, 3, 1]
-    alone = tokens("tea")
-    assert join_tokens([alone], [0]) is alone
+    assert not reads_whole(cache_queries(check_embedder(embedder), 8), STORY)
+    assert reads_whole(cache_queries(check_embedder(Short()), 8), STORY)
 
 
 def ends(text: str) -> str:
@@ -156,32 +102,3 @@ WHICH = "Which team owns the checkout service?"
 )
 def test_the_sentences_that_ask_are_found_in_a_long_text(text: str, expected: str) -> None:
     assert find_asking(text) == expected
-
-
-def test_the_first_the_last_and_the_windows_that_ask_most_are_chosen() -> None:
-    story = Window("The tea was cold.", 9)
-    asks, orders = Window("Where is it? Who has it?", 9), Window("Write a test.", 9)
-    every = [Window("Once."), story, asks, story, story, orders, story, Window("The end.", 9)]
-    chosen = choose_windows(every, 4)
-    assert [window.text for window in chosen.windows] == [
-        every[place].text for place in (0, 2, 5, 7)
-    ]
-    assert chosen.asking == 1
-    # What the window before would repeat is new where that one is left out.
-    assert [window.repeated for window in chosen.windows] == [0, 0, 0, 0]
-    assert [window.repeated for window in choose_windows(every[:3], 4).windows] == [0, 9, 9]
-    assert choose_windows([story, story, story], 4).asking == 2
-    assert choose_windows([Window("All.")], 4) == ([Window("All.")], 0)
-
-
-def test_random_windows_are_chosen_in_their_order(is_long: bool) -> None:
-    source = random.Random(5)
-    for _ in range(2000 if is_long else 200):
-        count, most = source.randint(1, 9), source.randint(2, 4)
-        every = [Window(f"{n} " + "Who? " * source.randint(0, 3), n) for n in range(count)]
-        chosen, asking = choose_windows(every, most)
-        numbers = [int(window.text.split()[0]) for window in chosen]
-        assert numbers == sorted(numbers)
-        assert len(numbers) == min(count, most)
-        assert {0, count - 1} <= {*numbers}
-        assert 0 <= asking < len(chosen)

@@ -86,11 +86,11 @@ class OtherQuestion(NamedTuple):
 
     Attributes:
         model: The model.
-        vectors: The vectors of its windows, as many as those of the first model.
+        vector: Its vector.
     """
 
     model: EmbeddingModel
-    vectors: Sequence[NDArray[np.float32]]
+    vector: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +99,13 @@ class RecallRequest:
 
     `model_id` is the model of `query_vector`, named `model`: no vectors of another model are read,
     except with `other`, the question as a second model sees it, which compares the texts that the
-    first doesn't know. A long question has several vectors, one for each of its windows:
-    `window_vectors` are those behind the first, and the best of all counts. `sessions` says whether
-    sessions may be returned; a profile may then read deeper. `token_limit` is the number of
-    candidates whose tokens are read. `terms` are the question's lexemes, each with the number of
-    its word, and `query` is the same as a tsquery, for the lexical mode "ts_rank". `optional` maps
-    the optional routes that run to their parameters, and `wording` holds the texts to look for word
-    for word. `may_have_expired` says whether anything stored may have expired. `timeout` is in
-    seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
+    first doesn't know. `sessions` says whether sessions may be returned; a profile may then read
+    deeper. `token_limit` is the number of candidates whose tokens are read. `terms` are the
+    question's lexemes, each with the number of its word, and `query` is the same as a tsquery, for
+    the lexical mode "ts_rank". `optional` maps the optional routes that run to their parameters,
+    and `wording` holds the texts to look for word for word. `may_have_expired` says whether
+    anything stored may have expired. `timeout` is in seconds, 0 for none. Memory is read as it is,
+    or as it stood at `as_of`.
     """
 
     tenant_id: int
@@ -119,7 +118,6 @@ class RecallRequest:
     query: str = ""
     profile: Profile
     top_k: int
-    window_vectors: Sequence[NDArray[np.float32]] = ()
     other: OtherQuestion | None = None
     model: str = ""
     sessions: bool = False
@@ -271,7 +269,6 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         all_sessions=request.sessions and request.profile.session_chunks == "all",
         superseding=request.profile.current_weight > 0,
         rarest=request.has_many_words,
-        windows=1 + len(request.window_vectors),
         hides_expired=request.may_have_expired,
         lookups=lookups,
         two_models=request.other is not None,
@@ -280,7 +277,7 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
 
 def query_values(request: RecallRequest) -> dict[str, Any]:
     """Return the parameters of recall.sql; a statement takes those that its parts name."""
-    profile, vector = request.profile, request.query_vector
+    profile, vector, other = request.profile, request.query_vector, request.other
     values: dict[str, Any] = {
         "as_of": request.as_of,
         "tenant_id": request.tenant_id,
@@ -289,11 +286,8 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "granularities": list(request.granularities),
         "model_id": request.model_id,
         "query_vector": HalfVector(vector.astype(np.float16)) if vector is not None else None,
-        **{
-            f"query_vector_{number}": HalfVector(window.astype(np.float16))
-            for number, window in enumerate(request.window_vectors, start=2)
-        },
-        **_other_values(request.other),
+        "other_model_id": other.model.model_id if other else None,
+        "other_vector": HalfVector(other.vector.astype(np.float16)) if other else None,
         "terms": request.terms,
         "query": request.query,
         **NEAR,
@@ -314,14 +308,6 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
     for parameters in request.optional.values():
         values |= parameters
     return values
-
-
-def _other_values(other: OtherQuestion | None) -> dict[str, Any]:
-    if other is None:
-        return {"other_model_id": None}
-    names = ["other_vector", *(f"other_vector_{it}" for it in range(2, len(other.vectors) + 1))]
-    vectors = [HalfVector(vector.astype(np.float16)) for vector in other.vectors]
-    return {"other_model_id": other.model.model_id, **dict(zip(names, vectors, strict=True))}
 
 
 def read_candidates(

@@ -104,9 +104,9 @@ class Shape:
     left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
     session that only its turns brought in takes part with its first session chunk. `superseding`:
     what superseded a candidate takes part, and what a candidate superseded. `rarest`: only the
-    rarest words of the question are searched for, with "bm25f". `windows` is the number of the
-    question's vectors. `is_past`: memory is read as it stood at a moment. `hides_expired`: chunks
-    that have expired and are not swept yet are left out; without it, none may have expired.
+    rarest words of the question are searched for, with "bm25f". `is_past`: memory is read as it
+    stood at a moment. `hides_expired`: chunks that have expired and are not swept yet are left out;
+    without it, none may have expired.
     `two_models`: vectors of two models are read, each text's of the one that compares its language;
     `of_other` is true only while the parts of the second are written.
     `lookups`: the GIN indexes are used through the functions of `sql/lookups.sql`, because
@@ -126,7 +126,6 @@ class Shape:
     all_sessions: bool = False
     superseding: bool = False
     rarest: bool = False
-    windows: int = 1
     is_past: bool = False
     hides_expired: bool = True
     lookups: bool = False
@@ -339,25 +338,13 @@ def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
         holes |= {
             "in_scope": fill(f"in_scope_{_scope_kind(shape)}", "recall.sql"),
             "and_granularity": "" if shape.turns_only else ", granularity",
-            "distance": _best_window(shape),
+            "vector": "other_vector" if shape.of_other else "query_vector",
             "model": "%(other_model_id)s" if shape.of_other else "%(model_id)s",
             "and_mark": fill("mark", "recall.sql") if shape.two_models else "",
             "near": "other_near" if shape.of_other else "near",
             "question": "rarest" if shape.rarest else "question",
         }
     return fill(name, "recall.sql", **holes)
-
-
-def _best_window(shape: Shape) -> str:
-    """Return the distance of a vector to the question's, the least one if it has several."""
-    numbers = range(1, shape.windows + 1)
-    each = [f"embedding <#> {_vector(number, shape)}::halfvec" for number in numbers]
-    return each[0] if shape.windows == 1 else f"least({', '.join(each)})"
-
-
-def _vector(number: int, shape: Shape) -> str:
-    name = "other_vector" if shape.of_other else "query_vector"
-    return f"%({name})s" if number == 1 else f"%({name}_{number})s"
 
 
 def _cosines(shape: Shape, step: str) -> str:
@@ -474,13 +461,7 @@ def _vector_route(route: Route, shape: Shape) -> str:
         holes["dimension"] = str(shape.indexed.dimension)
         share, growth = map(str, HNSW_BREADTH[route])
         holes["ef_search"] = _part("ef_search", share=share, growth=growth)
-        # An index has one order: a scan for each window, whose results are joined below.
-        scans = [
-            _part("scan_hnsw", shape, vector=_vector(number, shape), **holes)
-            for number in range(1, shape.windows + 1)
-        ]
-        holes["scans"] = "\nUNION ALL\n".join(scans)
-    nearest = _part("scan_exact" if shape.indexed is None else "scan_fresh", shape, **holes)
+    nearest = _part("scan_exact" if shape.indexed is None else "scan_indexed", shape, **holes)
     if looks_up_few:
         if is_next:
             is_visible = _all([_is_shown(shape, f"{table}.chunk_id"), _answers(shape)])
@@ -488,8 +469,7 @@ def _vector_route(route: Route, shape: Shape) -> str:
         else:
             nearest = _part("unless_few", shape, scan=nearest, **holes)
     if shape.indexed is not None:
-        order = "in_order" if shape.windows == 1 else "in_order_of_windows"
-        nearest = _part(order, shape, scan=nearest)
+        nearest = _part("in_order", shape, scan=nearest)
     name = _names(route, shape)[shape.of_other]
     return _part("vector_route", name=name, lists=_lists(shape, score="-distance"), nearest=nearest)
 

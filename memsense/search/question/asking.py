@@ -1,13 +1,9 @@
-"""Sentences of a long question that ask, or its ends if none does, and their windows.
+"""Sentences of a long question that ask, or its ends if none does.
 
 A long question is one that the embedder's model does not read to its end: most of it is a pasted
 text or a story, which would hide the sentence that asks.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
-from memsense.embed import Window
 from memsense.text.lexemes import list_lexemes
 from memsense.text.prompts import (
     END_LENGTH,
@@ -21,13 +17,6 @@ from memsense.text.words import OPENERS
 
 LEAST_WORDS = 2
 """Words, without function words, from which on asking sentences say what they are about."""
-
-
-class ChosenWindows(NamedTuple):
-    """The windows of a long question that are searched for; `asking` is the one that asks most."""
-
-    windows: Sequence[Window]
-    asking: int = 0
 
 
 def find_asking(text: str) -> str:
@@ -57,26 +46,3 @@ def find_asking(text: str) -> str:
     if len(words - OPENERS) < LEAST_WORDS:
         asking = [text[:END_LENGTH], text[-END_LENGTH:]]
     return "\n".join(asking)
-
-
-def choose_windows(windows: Sequence[Window], most: int) -> ChosenWindows:
-    """Return the first and the last window, and of those between them the ones that ask most."""
-    if len(windows) == 1:
-        return ChosenWindows(windows)
-    asks = [
-        sum(
-            sentence.endswith(QUESTION_MARKS) or begins_as_question(sentence)
-            for sentence in split_sentences(window.text)
-        )
-        for window in windows
-    ]
-    between = sorted(range(1, len(windows) - 1), key=lambda place: -asks[place])
-    places = sorted([0, len(windows) - 1, *between][:most])
-    return ChosenWindows(
-        [
-            windows[place] if place - 1 in places else windows[place]._replace(repeated=0)
-            for place in places
-        ],
-        # Who asks for something in a few words does so at the end.
-        asking=max(range(len(places)), key=lambda number: (asks[places[number]], number)),
-    )
