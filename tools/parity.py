@@ -1,4 +1,4 @@
-"""Table of the public methods of Python against the routes of HTTP (HTTP in the reference)."""
+"""Comparison of the public methods of Python with the routes of HTTP (HTTP in the reference)."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -63,23 +63,9 @@ def list_methods() -> Iterator[str]:
                 yield f"{resource}.{name}".lstrip(".")
 
 
-def list_routes() -> Mapping[str, str]:
-    """Return the routes of each method that has one, as the table shows them."""
-    routes: dict[str, list[str]] = {}
-    for item in OPERATIONS:
-        path = item.path.replace(":path", "")
-        routes.setdefault(item.verb, []).append(f"`{item.method} /v1{path}` ({item.scope})")
-    return {**{verb: ", ".join(texts) for verb, texts in routes.items()}, **WRITTEN_OUT}
-
-
-def render_table() -> str:
-    """Return the table in Markdown."""
-    routes, lines = (
-        list_routes(),
-        ["| Python | HTTP (scope), or why there is no route |", "| --- | --- |"],
-    )
-    lines += [
-        f"| `{name}` | {routes.get(name) or WITHOUT_ROUTE[name]} |"
-        for name in sorted({*list_methods()} | routes.keys())
-    ]
-    return "\n".join(lines)
+def render_exceptions() -> str:
+    """Return a list of the methods that have no route like the others, by reason, in Markdown."""
+    names: dict[str, list[str]] = {}
+    for name, text in sorted({**WRITTEN_OUT, **WITHOUT_ROUTE}.items()):
+        names.setdefault(text, []).append(f"`{name}`")
+    return "\n".join(f"- {', '.join(methods)}: {text}" for text, methods in names.items())

@@ -14,7 +14,8 @@ import re
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
@@ -87,43 +88,79 @@ def format_type(annotation: Any) -> str:
 
 
 def format_default(value: object) -> str:
-    """Return a default as code, or nothing for a parameter that is required."""
-    if value is REQUIRED:
-        return "required"
-    if inspect.isfunction(value):
-        return "a function that does nothing"
-    return "" if value is None else f"`{value!r}`"
+    """Return a default as code writes it."""
+    return "no_op" if inspect.isfunction(value) else repr(value)
+
+
+# Shared descriptions -----------------------------------------------------------------------------
+
+SHARED_FROM = 2
+"""Number of places from which on the top of a page has a description, instead of each."""
+
+
+def choose_shared(places: Iterable[Mapping[str, str]]) -> Mapping[str, str]:
+    """Return the commonest line of each name, if several places describe the name so."""
+    counts: dict[str, Counter[str]] = {}
+    for place in places:
+        for name, line in place.items():
+            counts.setdefault(name, Counter())[line] += 1
+    commonest = {name: counter.most_common(1)[0] for name, counter in sorted(counts.items())}
+    return {name: line for name, (line, count) in commonest.items() if count >= SHARED_FROM}
+
+
+def format_own(lines: Mapping[str, str], shared: Mapping[str, str]) -> str:
+    """Return the lines of a place that the top of its page lacks."""
+    return "\n".join(line for name, line in lines.items() if shared.get(name) != line)
 
 
 # Python ------------------------------------------------------------------------------------------
 
 
-def format_parameters(parameters: Mapping[str, Parameter]) -> str:
-    """Return a table of parameters."""
-    rows = ["| argument | type | default | |", "| --- | --- | --- | --- |"]
-    rows += [
-        f"| `{name}` | `{cell(format_type(it.plain_type))}` | {format_default(it.default)} |"
-        f" {cell(it.text)} |"
-        for name, it in parameters.items()
-    ]
-    return "\n".join(rows) if len(rows) > 2 else ""  # noqa: PLR2004 (the heads)
+def describe_parameters(function: Any) -> Mapping[str, str]:
+    """Return a line for each parameter of a function."""
+    return {
+        name: f"- `{name}`: `{format_type(it.plain_type).removesuffix(' | None')}`."
+        f" {' '.join(it.text.split())}"
+        for name, it in parameters_of(function).items()
+    }
 
 
-def format_function(name: str, function: Any, level: int) -> str:
+def describe_errors(function: Any) -> Mapping[str, str]:
+    """Return a line for each error that a function raises."""
+    raises = read_entries(split_docstring(function).get("Raises", ""))
+    return {error: f"- `{error}`: {text}" for error, text in raises.items()}
+
+
+def format_call(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """Return a function's name with its parameters and their defaults, as a block."""
+    written: list[str] = []
+    for parameter, it in parameters.items():
+        if it.is_keyword and "*" not in written:
+            written.append("*")
+        required = it.default is REQUIRED
+        written.append(parameter if required else f"{parameter}={format_default(it.default)}")
+    lines = textwrap.wrap(f"{name}({', '.join(written)})", 100, subsequent_indent="    ")
+    return "\n".join(["```python", *lines, "```"])
+
+
+def format_function(name: str, function: Any, shared: Mapping[str, str]) -> str:
     """Return a method's or function's part of the page."""
     sections = split_docstring(function)
     returns = format_type(inspect.signature(function).return_annotation)
+    parameters = parameters_of(function)
     parts = [
-        f"{'#' * level} {name}",
+        f"### {name}",
+        format_call(name, parameters) if parameters else "",
         format_text(sections[""]),
-        format_parameters(parameters_of(function)),
+        format_own(describe_parameters(function), shared),
     ]
     described = " ".join(sections.get("Returns", sections.get("Yields", "")).split())
     if returns not in {"", "None"} or described:
-        described = f" {described}" if described else ""
-        parts.append(f"Returns `{returns}`.{described}")
-    if raises := read_entries(sections.get("Raises", "")):
-        parts.append("\n".join(f"- raises `{error}`: {text}" for error, text in raises.items()))
+        parts.append(f"Returns `{returns}`. {described}".strip())
+    if errors := describe_errors(function):
+        own = format_own(errors, shared)
+        names = ", ".join(f"`{error}`" for error, line in errors.items() if line not in own)
+        parts.append(f"Raises {names}".strip() + (":\n\n" + own if own else "."))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -137,52 +174,69 @@ def public_methods(owner: type) -> Iterator[tuple[str, Any]]:
 
 def write_python() -> str:
     """Return the page of the Python API."""
+    resources = {
+        f"{name}.{method}".lstrip("."): function
+        for name, kind in sorted(parity.ALL_RESOURCES.items())
+        for method, function in public_methods(kind)
+    }
+    items: Mapping[str, Any] = {name: getattr(memsense, name) for name in memsense.__all__}
+    functions = [*resources.values(), *filter(inspect.isfunction, items.values())]
+    arguments = choose_shared(map(describe_parameters, functions))
+    errors = choose_shared(map(describe_errors, functions))
+    shared = {**arguments, **errors}
     parts = [
         "# Python",
         (
             "Everything here is imported from `memsense`. `AsyncMemSense` has the methods and"
             " resources of `MemSense`, to be awaited; `memory.for_user(...)` those of one user's"
-            " memory."
+            " memory. [Shared arguments](#shared-arguments) and [errors](#shared-errors) are"
+            " described once; what a method describes itself is its own. An argument whose"
+            " default is None may be None."
         ),
+        "## Shared arguments",
+        "\n".join(arguments.values()),
+        "## Shared errors",
+        "\n".join(errors.values()),
         "## MemSense",
         format_text(split_docstring(MemSense)[""]),
     ]
-    parts += [format_function(name, it, 3) for name, it in public_methods(MemSense)]
-    for name, kind in sorted(parity.ALL_RESOURCES.items()):
-        if not name:
-            continue
-        parts += [f"## memory.{name}", format_text(split_docstring(kind)[""])]
-        parts += [format_function(f"{name}.{it}", each, 3) for it, each in public_methods(kind)]
-    parts.append("## memory.for_user")
-    parts.append(format_text(split_docstring(UserMemory)[""]))
+    resource = ""
+    for name, function in resources.items():
+        if (owner := name.rpartition(".")[0]) != resource:
+            resource = owner
+            kind = parity.ALL_RESOURCES[owner]
+            parts += [f"## memory.{owner}", format_text(split_docstring(kind)[""])]
+        parts.append(format_function(name, function, shared))
     names = ", ".join(f"`{name}`" for name, _ in public_methods(UserMemory))
-    parts.append(f"Its methods take no `user_id`: {names}.")
-    parts.append("## Other names")
-    for name in memsense.__all__:
-        item: Any = getattr(memsense, name)
+    parts += [
+        "## memory.for_user",
+        format_text(split_docstring(UserMemory)[""]),
+        f"Its methods take no `user_id`: {names}.",
+        "## Other names",
+    ]
+    for name, item in items.items():
         if item is MemSense or name in {"AsyncMemSense", "PROFILES"}:
             continue
         if inspect.isfunction(item):
-            parts.append(format_function(name, item, 3))
+            parts.append(format_function(name, item, shared))
             continue
         sections = split_docstring(item)
         described = read_entries(sections.get("Attributes", sections.get("Args", "")))
         parts += [f"### {name}", format_text(sections[""])]
-        if described and name != "Profile":
-            rows = [f"| `{field}` | {cell(text)} |" for field, text in described.items()]
-            parts.append("\n".join(["| field | |", "| --- | --- |", *rows]))
-    return "\n\n".join(parts)
+        if name != "Profile":
+            parts.append("\n".join(f"- `{field}`: {text}" for field, text in described.items()))
+    return "\n\n".join(part for part in parts if part)
 
 
 # The command line --------------------------------------------------------------------------------
 
 
-def format_command(name: str, command: Any, level: int) -> Iterator[str]:
-    """Yield a command's part of the page, and those of its subcommands."""
-    yield f"{'#' * level} memsense {name}"
-    yield format_text(inspect.cleandoc(command.help or ""), "console")
-    rows = ["| option | default | |", "| --- | --- | --- |"]
+def describe_options(command: Any) -> Mapping[str, str]:
+    """Return a line for each argument and option of a command, without those that are hidden."""
+    lines: dict[str, str] = {}
     for param in command.params:
+        if getattr(param, "hidden", False):
+            continue
         names = [*param.opts, *param.secondary_opts]
         is_argument = not names[0].startswith("-")
         written = param.metavar or param.name.upper() if is_argument else ", ".join(names)
@@ -190,36 +244,52 @@ def format_command(name: str, command: Any, level: int) -> Iterator[str]:
             written += f" {param.metavar}"
         default = param.default
         is_plain = isinstance(default, str | int | float) and not isinstance(default, bool)
-        text_of_default = "required" if param.required else f"`{default}`" if is_plain else ""
-        text = getattr(param, "help", "") or ""
-        if not getattr(param, "hidden", False):
-            rows.append(f"| `{cell(written)}` | {text_of_default} | {cell(text)} |")
-    if len(rows) > 2:  # noqa: PLR2004 (the heads)
-        yield "\n".join(rows)
-    for inner, subcommand in getattr(command, "commands", {}).items():
-        yield from format_command(f"{name} {inner}", subcommand, 3)
+        noted = " (required)" if param.required else f" (`{default}`)" if is_plain else ""
+        text = " ".join((getattr(param, "help", "") or "").split())
+        lines[written if is_argument else names[0]] = f"- `{written}`{noted}: {text}".rstrip(": ")
+    return lines
+
+
+def list_commands() -> Iterator[tuple[str, Any]]:
+    """Yield each command and subcommand with its name, in the order of `memsense help`."""
+
+    def below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+        yield name, command
+        for inner, subcommand in getattr(command, "commands", {}).items():
+            yield from below(f"{name} {inner}", subcommand)
+
+    root: Any = typer.main.get_command(command_line.root)
+    for name in command_line.COMMANDS:
+        yield from below(name, root.get_command(None, name))
+
+
+def format_command(name: str, command: Any, shared: Mapping[str, str]) -> Iterator[str]:
+    """Yield a command's part of the page."""
+    yield f"{'#' * (2 + name.count(' '))} memsense {name}"
+    yield format_text(inspect.cleandoc(command.help or ""), "console")
+    lines = describe_options(command)
+    yield format_own(lines, shared)
+    if names := [f"`{name}`" for name, line in lines.items() if shared.get(name) == line]:
+        yield f"[Shared](#shared-options): {', '.join(names)}."
 
 
 def write_cli() -> str:
     """Return the page of the command line."""
-    root: Any = typer.main.get_command(command_line.root)
+    listed = dict(list_commands())
+    options = [describe_options(command) for command in listed.values()]
+    shared = {name: line for name, line in choose_shared(options).items() if name.startswith("-")}
     parts = [
         "# The command line",
         (
             "Every command takes `--database-url`, `--tenant` and `--namespace`, before or after"
             " its name. [Output of the commands](output.md) has exit codes and fields of `--json`."
         ),
-        "\n".join(
-            ["| command | |", "| --- | --- |"]
-            + [
-                f"| [`memsense {name}`](#memsense-{name}) | {cell(line)} |"
-                for name, (_, line) in command_line.COMMANDS.items()
-            ]
-        ),
+        "## Shared options",
+        "\n".join(shared.values()),
     ]
-    for name in command_line.COMMANDS:
-        parts += format_command(name, root.get_command(None, name), 2)
-    return "\n\n".join(parts)
+    for name, command in listed.items():
+        parts += format_command(name, command, shared)
+    return "\n\n".join(part for part in parts if part)
 
 
 # HTTP, MCP ---------------------------------------------------------------------------------------
@@ -227,35 +297,35 @@ def write_cli() -> str:
 
 def write_http() -> str:
     """Return the page of the HTTP API."""
-    rows = ["| route | operation id | scope | |", "| --- | --- | --- | --- |"]
+    rows = ["| route | operation id | scope |", "| --- | --- | --- |"]
     for item in sorted(parity.OPERATIONS, key=lambda it: (it.path, it.method)):
-        resource, _, name = item.verb.rpartition(".")
-        method = getattr(parity.RESOURCES[resource], name)
-        summary = split_docstring(method)[""].split("\n\n")[0].splitlines()[0]
         path = item.path.replace(":path", "")
         anchor = item.verb.lower().replace(".", "")
         rows.append(
-            f"| `{item.method} /v1{path}` | `{item.operation_name}` | {item.scope} |"
-            f" {cell(summary)} [`{item.verb}`](python.md#{anchor}) |"
+            f"| [`{item.method} /v1{path}`](python.md#{anchor}) | `{item.operation_name}` |"
+            f" {item.scope} |"
         )
     named = {item.operation_name for item in parity.OPERATIONS}
+    others = ["| route | operation id | |", "| --- | --- | --- |"]
     for path, operations in describe_api()["paths"].items():
         for method, it in operations.items():
             if (name := it["operationId"]) not in named:
                 summary = it["description"].partition("\n")[0]
-                rows.append(f"| `{method.upper()} {path}` | `{name}` | | {cell(summary)} |")
+                others.append(f"| `{method.upper()} {path}` | `{name}` | {cell(summary)} |")
     return "\n\n".join(
         [
             "# HTTP",
             (
-                "Each route takes the arguments of the method that it names, in its body, its query"
-                " or its path, and returns the same fields. `/v1/openapi.json` of a running server,"
-                " or `memsense openapi`, has their schemas. [The server](../guides/server.md)"
-                " describes keys and limits."
+                "Each route takes the arguments of the method to which it links, in its body, its"
+                " query or its path, and returns the same fields. `/v1/openapi.json` of a running"
+                " server, or `memsense openapi`, has their schemas. [The server]"
+                "(../guides/server.md) describes keys and limits."
             ),
             "\n".join(rows),
-            "## From Python to HTTP",
-            parity.render_table(),
+            "## Further routes",
+            "\n".join(others),
+            "## Methods of Python without a route",
+            parity.render_exceptions(),
         ]
     )
 
@@ -275,7 +345,8 @@ def write_mcp() -> str:
         rows = ["| argument | default | |", "| --- | --- | --- |"]
         for name, it in schema.get("properties", {}).items():
             needed = name in schema.get("required", ())
-            default = "required" if needed else format_default(it.get("default"))
+            value = it.get("default")
+            default = "required" if needed else "" if value is None else f"`{value!r}`"
             rows.append(f"| `{name}` | {default} | {cell(it.get('description', ''))} |")
         parts += [f"## {tool.name}", format_text(tool.description), "\n".join(rows)]
     return "\n\n".join(parts)

@@ -31,7 +31,7 @@ COUNTER_SIGNS: Final = (
 
 
 class Evidence(NamedTuple):
-    """Evidence that a statement replaces another (docs/how/retrieval.md), or its weights."""
+    """Evidence that a statement replaces another (docs/how/changes.md), or its weights."""
 
     bias: float = 0.0
     cosine: float = 0.0

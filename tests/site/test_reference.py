@@ -1,8 +1,9 @@
 """The reference is complete, and its faces say the same about defaults."""
 
+import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,17 @@ def test_every_public_method_has_its_part_with_every_parameter(pages: Mapping[st
         function = inspect.getattr_static(parity.ALL_RESOURCES[resource], method)
         function = getattr(function, "__func__", getattr(function, "fget", function))
         part = part_of(page, name)
+        described = part + part_of(page, "Shared arguments")
+        assert list(defaults_in(part)) == list(parameters_of(function)), name
         for parameter in parameters_of(function):
-            assert f"| `{parameter}` |" in part, f"{name}: {parameter}"
+            assert f"\n- `{parameter}`: " in described, f"{name}: {parameter}"
+
+
+def test_a_shared_description_stands_at_no_method(pages: Mapping[str, str]) -> None:
+    for page, heading in (("python", "Shared arguments"), ("cli", "Shared options")):
+        shared = [line for line in part_of(pages[page], heading).splitlines() if line]
+        assert len(shared) > 40
+        assert [line for line in shared if pages[page].count(f"\n{line}\n") != 1] == []
 
 
 def test_every_public_name_is_in_the_python_reference(pages: Mapping[str, str]) -> None:
@@ -63,38 +73,35 @@ def test_every_public_name_is_in_the_python_reference(pages: Mapping[str, str]) 
     assert [name for name in memsense.__all__ if f"`{name}`" not in page and name not in page] == []
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command and subcommand with its name."""
-
-    def below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-        yield name, command
-        for inner, subcommand in getattr(command, "commands", {}).items():
-            yield from below(f"{name} {inner}", subcommand)
-
-    for name in app.COMMANDS:
-        yield from below(name, ROOT_COMMAND.get_command(None, name))
-
-
 def test_every_command_has_its_part_with_every_option(pages: Mapping[str, str]) -> None:
     page = pages["cli"]
-    for name, command in commands():
+    assert {name.split()[0] for name, _ in reference.list_commands()} == {*app.COMMANDS}
+    shared = part_of(page, "Shared options")
+    for name, command in reference.list_commands():
         part = part_of(page, f"memsense {name}")
         for param in command.params:
-            for option in (*param.opts, *param.secondary_opts):
-                if option.startswith("--") and not getattr(param, "hidden", False):
-                    assert option in part, f"memsense {name}: {option}"
+            options = [it for it in (*param.opts, *param.secondary_opts) if it.startswith("--")]
+            if options and not getattr(param, "hidden", False):
+                assert f"`{options[0]}" in part, f"memsense {name}: {options[0]}"
+                described = part + shared
+                assert all(f"{it}" in described for it in options), f"memsense {name}: {options}"
 
 
 def test_every_route_tool_setting_and_constant_has_its_row(pages: Mapping[str, str]) -> None:
     for item in parity.OPERATIONS:
         path = item.path.replace(":path", "")
-        row = f"| `{item.method} /v1{path}` | `{item.operation_name}` | {item.scope} |"
-        assert row in pages["http"]
+        anchor = item.verb.lower().replace(".", "")
+        route = f"[`{item.method} /v1{path}`](python.md#{anchor})"
+        assert f"| {route} | `{item.operation_name}` | {item.scope} |" in pages["http"]
     for path, operations in describe_api()["paths"].items():
         for method, operation in operations.items():
-            row = f"| `{method.upper()} {path}` | `{operation['operationId']}` |"
-            assert row in pages["http"]
-    assert parity.render_table() in pages["http"]
+            route, name = f"`{method.upper()} {path}`", operation["operationId"]
+            assert re.search(
+                rf"^\| \[?{re.escape(route)}\S* \| `{name}` \|", pages["http"], re.MULTILINE
+            )
+    listed = {it.verb for it in parity.OPERATIONS}
+    without = part_of(pages["http"], "Methods of Python without a route")
+    assert all(name in listed or f"`{name}`" in without for name in parity.list_methods())
     find: Any = None
     for tool in make_tools(find, read_only=False):
         part = part_of(pages["mcp"], tool.name)
@@ -109,8 +116,17 @@ def test_every_route_tool_setting_and_constant_has_its_row(pages: Mapping[str, s
 
 def defaults_in(part: str) -> Mapping[str, str]:
     """Return the default that a part of the Python reference shows, by argument."""
-    rows = re.findall(r"^\| `(\w+)` \| `[^`]*` \| ([^|]*) \|", part, re.MULTILINE)
-    return {name: shown.strip().strip("`") for name, shown in rows}
+    found = re.match(r"\n```python\n[\w.]+(\(.*?\))\n```\n", part, re.DOTALL)
+    [call] = ast.parse(f"def call{found[1] if found else '()'}: ...").body
+    assert isinstance(call, ast.FunctionDef)
+    takes = call.args
+    positional = [None] * (len(takes.args) - len(takes.defaults)) + takes.defaults
+    return {
+        it.arg: ast.unparse(default) if default else ""
+        for it, default in zip(
+            [*takes.args, *takes.kwonlyargs], [*positional, *takes.kw_defaults], strict=True
+        )
+    }
 
 
 @pytest.mark.parametrize(
@@ -122,7 +138,8 @@ def test_python_command_line_and_reference_have_the_same_defaults(
     method = getattr(memsense.MemSense, verb)
     shown = defaults_in(part_of(pages["python"], verb))
     for name, parameter in parameters_of(method).items():
-        expected = reference.format_default(parameter.default).strip("`")
+        required = parameter.default is REQUIRED
+        expected = "" if required else reference.format_default(parameter.default)
         assert shown[name] == expected, f"{verb}: {name} in python.md"
         declared = VERBS[verb].get(name)
         if declared and parameter.default is not REQUIRED and declared[1] is not ...:
@@ -133,6 +150,7 @@ def test_python_command_line_and_reference_have_the_same_defaults(
             assert same, f"{verb}: {name} on the command line"
     command = ROOT_COMMAND.get_command(None, verb.replace("_", "-"))
     part = part_of(pages["cli"], f"memsense {verb.replace('_', '-')}") if command else ""
+    part += part_of(pages["cli"], "Shared options")
     for param in command.params if command else ():
         if isinstance(param.default, int | float | str) and not isinstance(param.default, bool):
             assert f"`{param.default}`" in part, f"memsense {verb}: {param.name}"

@@ -72,7 +72,7 @@ def misspell(word: str) -> set[str]:
 
 
 def find_near(word: str, lexemes: set[str]) -> set[str]:
-    """Return the eight best near lexemes of a word, by the rules of docs/how/retrieval.md."""
+    """Return the eight best near lexemes of a word, by the rules of docs/how/words.md."""
     shares: dict[str, float] = {}
     misspelt = misspell(word) if len(word) >= 6 else set[str]()
     for lexeme in lexemes:

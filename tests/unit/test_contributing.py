@@ -128,7 +128,7 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
     )
     assert re.search(rf"^ *{weight}: ", inspect.getdoc(Profile) or "", re.MULTILINE)
     assert any(weight in changes for changes in PARTS.values())
-    table = section(read("docs/how/retrieval.md"), "Terms")
+    table = section(read("docs/how/terms.md"), "Terms")
     assert weight.removesuffix("_weight") in first_cells(table) or f"`{weight}`" in table
 
 

@@ -1,4 +1,4 @@
-"""The page of formulas has the code's constants: defaults, and the weights of each regression."""
+"""The pages of formulas have the code's constants: defaults, and the weights of each regression."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,9 @@ from memsense.search import passages, silence
 from memsense.search.profiles import BALANCED, ROUTES
 from memsense.search.question.proximity import DEFAULT_SCORES
 
-PAGE = (Path(__file__).parents[2] / "docs/how/retrieval.md").read_text(encoding="utf-8")
+HOW = Path(__file__).parents[2] / "docs" / "how"
+PAGES = ("retrieval", "question", "words", "time", "terms", "changes", "prompts")
+PAGE = "".join((HOW / f"{name}.md").read_text(encoding="utf-8") for name in PAGES)
 DEFAULT = re.compile(r'`(\w+)`\s=\s(true|false|"\w+"|-?\d+(?:\.\d+)?)')
 
 

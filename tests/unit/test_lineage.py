@@ -21,4 +21,4 @@ def test_the_test_that_shows_a_feature_exists(path: str, name: str) -> None:
 def test_five_systems_are_accounted_for() -> None:
     text = (ROOT / "docs" / "beside" / "lineage.md").read_text("utf-8")
     assert text.count("\n## ") == 5
-    assert len(NAMED) == text.count("\n| ") - 2 * text.count("\n## ")
+    assert len(NAMED) == text.count("\n- ") > 40

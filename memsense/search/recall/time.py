@@ -1,6 +1,6 @@
 """Route `time`: the memories of the times that a question names, by an index on their time.
 
-docs/how/retrieval.md says how it ranks them, and docs/how/constants.md how its weight was found.
+docs/how/time.md says how it ranks them, and docs/how/constants.md how its weight was found.
 """
 
 from collections.abc import Callable, Iterator, Mapping
