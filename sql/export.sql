@@ -1,4 +1,4 @@
--- Exports as lines of text, and imports of them (docs/guides/export.md describes the format).
+-- Exports as lines of text, and imports of them (docs/reference/export-format.md describes the format).
 
 -- name: export_users
 SELECT s.scope_id, s.user_id, s.speakers

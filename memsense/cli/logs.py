@@ -96,8 +96,8 @@ def add_format(
       memsense formats add theirs --from ~/Downloads/theirs.toml
 
     Args:
-        fields: Column or JSONPath that holds a field; docs/guides/mappings.md describes them.
-            Repeatable.
+        fields: Column or JSONPath that holds a field; docs/reference/mapping-fields.md describes
+            them. Repeatable.
         file: Take the format from its file (*.toml).
         description: What the format is, in a line.
     """

@@ -62,7 +62,7 @@ COLUMNS: Mapping[str, str] = {
     "ledger": "json",
     "history": "json",
 }
-"""Columns with their kinds; docs/guides/export.md says what they mean."""
+"""Columns with their kinds; docs/reference/export-format.md says what they mean."""
 
 ROUTES = ("full", "user", "assistant", "personal_info", "preferences", "events")
 """Texts that have vectors; column `vector_…` holds those of each."""

@@ -1,7 +1,8 @@
 """Lines of an export, version 3, their reader, and the redaction of chunks that are there already.
 
 A header with the namespace's settings; then for each user a line with the speakers and a line for
-each chunk; then a footer with the number of chunks. docs/guides/export.md describes the fields.
+each chunk; then a footer with the number of chunks. docs/reference/export-format.md
+describes the fields.
 """
 
 import base64

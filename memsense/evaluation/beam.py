@@ -1,6 +1,6 @@
 """Reader of BEAM (Tavakoli et al. 2025): long chats with an assistant, and questions about them.
 
-A line of the file is one conversation; docs/guides/evaluation.md says which fields are read.
+A line of the file is one conversation; docs/reference/gold-format.md says which fields are read.
 """
 
 from collections.abc import Collection, Sequence

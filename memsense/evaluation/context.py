@@ -386,7 +386,7 @@ def _search(
 def summarise_prompts(
     results: Sequence[PromptResult], unrelated: Sequence[UnrelatedResult]
 ) -> dict[str, Any]:
-    """Return the means by split, in the shape that docs/guides/evaluation.md describes.
+    """Return the means by split, in the shape that docs/reference/output.md describes.
 
     Args:
         results: Results of the questions, at least one.

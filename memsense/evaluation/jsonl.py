@@ -1,6 +1,6 @@
 """Gold sets of a user's own: their reader, and their ingestion into a memory, exactly once.
 
-A line of the file is one conversation; docs/guides/evaluation.md describes the format.
+A line of the file is one conversation; docs/reference/gold-format.md describes the format.
 """
 
 import hashlib

@@ -142,7 +142,7 @@ def evaluate_question(memory: Memory, question: GoldQuestion, profile: Profile) 
 
 
 def summarise(results: Sequence[QuestionResult], gold: GoldSet, profile: str) -> dict[str, Any]:
-    """Return the means by split and category, as docs/guides/evaluation.md describes.
+    """Return the means by split and category, as docs/reference/output.md describes.
 
     Args:
         results: Results of one run.

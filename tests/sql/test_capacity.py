@@ -97,15 +97,16 @@ def test_bytes_of_a_large_enough_store_count_instead_of_the_guides() -> None:
     assert any("1536" in reason for reason in it.reasons)
 
 
-def test_the_figures_are_those_of_the_guide() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "capacity.md").read_text()
-    guide = " ".join(text.split())  # wherever its lines break
-    assert f"bytes a chunk, HNSW indexes apart | 6,826 | {capacity.EXCHANGE_BYTES:,} |" in guide
-    assert f"{capacity.TOKEN_BYTES / 1000} kB to one of 254" in guide
-    assert f"bytes a chunk of the HNSW indexes | {capacity.INDEX_BYTES:,} |" in guide
-    assert f"a search, ms of the server's processor | {capacity.INDEXED_SEARCH_MS} |" in guide
+def test_the_figures_are_those_of_the_guide_and_the_results() -> None:
+    pages = ("docs/guides/capacity.md", "benchmarks/results/capacity.md")
+    texts = [(Path(__file__).parents[2] / page).read_text(encoding="utf-8") for page in pages]
+    guide, results = (" ".join(text.split()) for text in texts)  # wherever their lines break
+    assert f"bytes a chunk, HNSW indexes apart | 6,826 | {capacity.EXCHANGE_BYTES:,} |" in results
+    assert f"{capacity.TOKEN_BYTES / 1000} kB to one of 254" in results
+    assert f"bytes a chunk of the HNSW indexes | {capacity.INDEX_BYTES:,} |" in results
+    assert f"a search, ms of the server's processor | {capacity.INDEXED_SEARCH_MS} |" in results
     assert f"{capacity.ACTIVE_BYTES // 1000} MB for each user who is active" in guide
-    assert f"writes (3 to {capacity.ADD_MS:.0f} ms of the server each)" in guide
+    assert f"| writes | 3 to {capacity.ADD_MS:.0f} ms of the server each |" in guide
     searches = [
         1000 / reckon(Load(users=17, exchanges=n, active_users=0)).search_ms
         for n in (1_000, 10_000)

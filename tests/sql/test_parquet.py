@@ -107,7 +107,9 @@ def test_every_field_of_a_chunk_has_a_column() -> None:
 
 
 def test_the_columns_are_documented() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "export.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "export-format.md").read_text(
+        encoding="utf-8"
+    )
     names = [*parquet.COLUMNS, *(f"vector_{route}" for route in parquet.ROUTES)]
     assert [name for name in names if f"`{name}`" not in text] == []
 
