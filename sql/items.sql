@@ -164,15 +164,6 @@ WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND collecti
 ORDER BY item_id DESC
 LIMIT %(limit)s;
 
--- name: pop_item
-DELETE FROM memsense.items
-WHERE tenant_id = %(tenant_id)s AND item_id = (
-    SELECT max(item_id)
-    FROM memsense.items
-    WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND collection = %(collection)s
-      AND path = %(path)s::text[])
-RETURNING item_id, path, key, value, created_at, updated_at, false AS expires;
-
 -- name: delete_items_of_user
 DELETE FROM memsense.items
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND user_id = %(user_id)s;

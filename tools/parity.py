@@ -36,7 +36,7 @@ WITHOUT_ROUTE: Mapping[str, str] = {
     "models.add": "loads a model into the server, or names an address for it to call: an operator's"
     " act, `memsense model add`",
     "models.trial": "gives a Python object; `POST /v1/models/compare` compares models",
-    **{f"items.{name}": _FRAMEWORKS for name in ("run", "tail", "pop", "clear", "sweep")},
+    **{f"items.{name}": _FRAMEWORKS for name in ("run", "tail", "clear", "sweep")},
     **{f"histories.{name}": _FRAMEWORKS for name in ("append", "read", "pop", "clear")},
 }
 """Public methods that have no route, each with its reason."""

@@ -115,21 +115,6 @@ class ItemsResource(Resource):
         return run_read(self._context.pool, work)
 
     @takes
-    def pop(self, collection: CollectionName, path: ItemPath) -> Item | None:
-        """Remove the latest item at a path, and return it; None if there is none.
-
-        Args:
-            collection: Name of the application's own part, such as langgraph; others don't see it.
-            path: Labels from the outermost inwards.
-        """
-
-        def work(connection: Connection) -> Item | None:
-            place = self._place(connection, collection)
-            return items.pop_item(connection, place, path) if place else None
-
-        return run_transaction(self._context.pool, work)
-
-    @takes
     def clear(self, collection: CollectionName, path: ItemPath) -> int:
         """Delete all items at a path, and return how many there were.
 
@@ -178,6 +163,5 @@ class AsyncItemsResource(Facade):
 
     run = awaited(ItemsResource.run)
     tail = awaited(ItemsResource.tail)
-    pop = awaited(ItemsResource.pop)
     clear = awaited(ItemsResource.clear)
     sweep = awaited(ItemsResource.sweep)

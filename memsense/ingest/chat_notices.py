@@ -7,55 +7,36 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from memsense.text.words import read_sections
+
 NOTICE = "notice of the program"
 MEDIA = "media without words"
 DELETED = "deleted message"
 
 _MARK = "\u200e"
 _BLANKS = "\u200e\u200f\u202f\u00a0 \t\n\r"
-_ENCRYPTED = re.compile(
-    r"""(?ix: end-to-end | ende-zu-ende | extremo\ a\ extremo | bout\ en\ bout | ponta\ a\ ponta
-    | сквозн | uçtan\ uca | 端到端 | エンドツーエンド | 종단간 )"""
-)
-_EDITED = re.compile(
-    r"""(?ix: [\u200e\u200f]? <
-    (?: this\ message\ was\ edited | diese\ nachricht\ wurde\ bearbeitet | se\ editó\ este\ mensaje
-      | ce\ message\ a\ été\ modifié | questo\ messaggio\ è\ stato\ modificato | mensagem\ editada
-      | dit\ bericht\ is\ bewerkt | отредактировано )
-    \.? > [\u200e\u200f]? \Z)"""
-)
+
+
+def _any_of(title: str) -> str:
+    """Return the pattern of any phrase of a section of `whatsapp.txt`."""
+    return "|".join(map(re.escape, read_sections("whatsapp")[title].split("\n")))
+
+
+_ENCRYPTED = re.compile(f"(?i:{_any_of('encrypted')})")
+_EDITED = re.compile(rf"(?i:[\u200e\u200f]?<(?:{_any_of('edited')})\.?>[\u200e\u200f]?\Z)")
 _DELETED = re.compile(
-    r"""(?ix: (?: (?P<own> you\ deleted\ this\ message | du\ hast\ diese\ nachricht\ gelöscht
-      | eliminaste\ este\ mensaje | vous\ avez\ supprimé\ ce\ message
-      | hai\ eliminato\ questo\ messaggio | você\ apagou\ esta\ mensagem
-      | (?:u|je)\ (?:hebt|hebt)\ dit\ bericht\ verwijderd | вы\ удалили\ данное\ сообщение )
-    | this\ message\ was\ deleted | diese\ nachricht\ wurde\ gelöscht | se\ eliminó\ este\ mensaje
-    | ce\ message\ a\ été\ supprimé | questo\ messaggio\ è\ stato\ eliminato
-    | (?:esta\ )?mensagem\ (?:foi\ )?apagada | dit\ bericht\ is\ verwijderd
-    | данное\ сообщение\ удалено ) (?: \ by\ admin\ .{1,60} | \ von\ .{1,60}\ gelöscht )? \.?)"""
+    rf"(?i:(?:(?P<own>{_any_of('deleted by you')})|{_any_of('deleted')})"
+    r"(?: by admin .{1,60}| von .{1,60} gelöscht)?\.?)"
 )
 _MEDIA = re.compile(
-    r"""(?ix: < (?:media|multimedia|medien|médias|file\ media|mídia|без\ медиафайлов)[^<>\n]{0,30} >
-    | (?: image | video\ note | video | audio | sticker | gif | document | contact\ card | bild
-      | videonachricht | dokument | kontaktkarte | imagen | documento | vidéo | immagine | imagem
-      | vídeo | figurinha | afbeelding | tarjeta\ de\ contacto )
-      \ (?: omitted | weggelassen | ausgelassen | omitid[oa] | absente? | omess[oa] | ocultad[oa]
-      | weggelaten )
-    | (?-i: null) )"""
+    rf"(?i:<(?:{_any_of('media')})[^<>\n]{{0,30}}>"
+    rf"|(?:{_any_of('kinds of media')}) (?:{_any_of('omitted')})|(?-i:null))"
 )
 _ATTACHED = re.compile(
-    r"""(?ix: [\u200e\u200f]? <
-    (?:attached|anhang|adjunto|pièce\ jointe|allegato|anexado|bijlage) :\ ?
-    (?P<name>[^<>\n]{1,200}) >
-    | \A [\u200e\u200f]? (?P<first>[^\s<>()]{1,200}) \ \(
-    (?: file\ attached | datei\ angehängt | archivo\ adjunto | fichier\ joint | file\ allegato
-      | arquivo\ anexado | bestand\ bijgevoegd ) \) )"""
+    rf"(?i:[\u200e\u200f]?<(?:{_any_of('attached before')}): ?(?P<name>[^<>\n]{{1,200}})>"
+    rf"|\A[\u200e\u200f]?(?P<first>[^\s<>()]{{1,200}}) \((?:{_any_of('attached behind')})\))"
 )
-_OTHER = re.compile(
-    r"""(?x: (?: WhatsApp\ Chat\ (?:with|mit|-) | Chat\ de\ WhatsApp\ con | Chat\ WhatsApp\ con
-    | Discussion\ WhatsApp\ avec | Conversa\ do\ WhatsApp\ com | WhatsApp-chat\ met )
-    \ (?P<name>[^/\\]{1,100}?) (?:\.txt|\.zip|\Z|/) )"""
-)
+_OTHER = re.compile(rf"(?:{_any_of('chat with')}) (?P<name>[^/\\]{{1,100}}?)(?:\.txt|\.zip|\Z|/)")
 _TWO = 2
 
 

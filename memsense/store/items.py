@@ -16,7 +16,6 @@ from memsense.db.rows import (
     execute_many,
     fetch_all,
     fetch_values,
-    find_one,
     find_value,
 )
 from memsense.store.scopes import Namespace, claim_model
@@ -319,12 +318,6 @@ def refresh_items(connection: Connection, collection: Collection, items: Sequenc
 def sweep_items(connection: Connection, collection: Collection) -> int:
     """Delete what has expired; return how many items."""
     return execute(connection, "sweep_items", collection.values(), FILE)
-
-
-def pop_item(connection: Connection, collection: Collection, path: Sequence[str]) -> Item | None:
-    """Delete the latest item at a path and return it; None if there is none."""
-    values = {**collection.values(), "path": list(path)}
-    return find_one(connection, "pop_item", values, FILE, of=Item)
 
 
 def clear_items(connection: Connection, collection: Collection, path: Sequence[str]) -> int:

@@ -189,8 +189,16 @@ NEEDED = {
     for item in (*memories.OPERATIONS, *searches.OPERATIONS, *operating.OPERATIONS)
 }
 _OTHERS: list[KeyScope] = [scope for scope in SCOPES if scope != "read"]
-WITHOUT_READ: list[tuple[KeyScope, ...]] = [
-    scopes for count in (1, 2, 3) for scopes in combinations(_OTHERS, count)
+WITHOUT_READ: list[Any] = [
+    # The most and the least that such a key may do; keys with other scopes repeat their requests.
+    tuple(_OTHERS),
+    ("forget",),
+    *(
+        pytest.param(scopes, marks=pytest.mark.full)
+        for count in (1, 2)
+        for scopes in combinations(_OTHERS, count)
+        if scopes != ("forget",)
+    ),
 ]
 
 
