@@ -181,9 +181,11 @@ lint-layers: setup-dev
 
 lint-generated: setup-dev
 	$(BIN)/python tools/generate.py --check
+	$(BIN)/python tools/upgrades.py --check
 
-generate: setup-dev  ## write what is made from the public signatures: docstrings, types of the views, options
+generate: setup-dev  ## write what is made from the public signatures (docstrings, types of the views, options) and from the changelog
 	$(BIN)/python tools/generate.py
+	$(BIN)/python tools/upgrades.py
 
 manifest: setup-dev  ## write memsense/db/manifest.json, on PostgreSQL 18 and, if MEMSENSE_TEST_CITUS_URL is set, Citus
 	env -u MEMSENSE_TEST_CITUS_URL MEMSENSE_REWRITE=1 $(BIN)/pytest tests/sql/test_manifest.py

@@ -1,5 +1,6 @@
 """`memsense init`, `db` and `doctor`: the database, its schema, its server and its health."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -62,6 +63,7 @@ def init(
             migrate.make_roles(url)
         unindexed = list(migrate.list_unindexed(url))
         spread = spread_tables(url) if citus else None
+    run_next = list_next(before.current)
     fields = {
         # No output shows the password, except that of `db url`.
         "url": shown_url(url),
@@ -71,6 +73,7 @@ def init(
         "revision": after.current,
         "spread": None if spread is None else asdict(spread),
         "unindexed": unindexed,
+        "run_next": run_next,
     }
     if print_data(output, fields):
         return
@@ -101,8 +104,19 @@ def init(
 
     if not is_installed():
         typer.echo(f"for other languages than English: {INSTALL_LANGUAGES}")
+    if run_next:
+        typer.echo(f"run next, for each namespace: {', '.join(run_next)}")
     if fields["data_dir"]:
         typer.echo(f"the embedded server keeps its data in {fields['data_dir']}")
+
+
+def list_next(revision: str | None) -> list[str]:
+    """Return the commands that a store upgraded from this revision needs, in order."""
+    if revision is None:
+        return []
+    text = Path(__file__).with_name("upgrades.json").read_text(encoding="utf-8")
+    steps: dict[str, list[str]] = json.loads(text)
+    return list(dict.fromkeys(it for key, them in steps.items() if key > revision for it in them))
 
 
 @app.command("upgrade")

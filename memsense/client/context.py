@@ -113,6 +113,8 @@ class Context:
         self._namespace: Namespace | None = None
         self._written_models: Sequence[EmbeddingModel] = ()
         self._tuned: tuple[Namespace, Profile] | None = None
+        if place.server is not None:
+            place.server.close_at_exit(self.close)
 
     def close(self) -> None:
         """Write waiting traces, counted searches and calls, and close.

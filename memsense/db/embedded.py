@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, urlsplit
+from weakref import WeakMethod
 
 import psutil
 import psycopg
@@ -102,6 +103,7 @@ class EmbeddedServer:
         self._keep_file = self.data_dir / "keep"
         self._client: FileLock | None = None
         self._owner_pid = os.getpid()
+        self._closers: list[WeakMethod[Callable[[], None]]] = []
         renew_in_child(self._leave_to_parent)
 
     def __enter__(self) -> Self:
@@ -146,7 +148,7 @@ class EmbeddedServer:
                     self._client = FileLock(path, thread_local=False)
                     self._client.acquire(timeout=0)
                     self._owner_pid = os.getpid()
-                    atexit.register(self.release)
+                    atexit.register(self._release_at_exit)
                 if prepare is not None:
                     prepare(self.url)
             except BaseException:  # an interrupt, too, must not leave a server behind
@@ -174,6 +176,22 @@ class EmbeddedServer:
         with self._exclusively():
             self._leave()
             self._stop_unless_used()
+
+    def close_at_exit(self, close: Callable[[], None]) -> None:
+        """Call a bound method at the end of the process, before it leaves the server.
+
+        Pools that are open when the server stops write to stderr that they have lost it.
+        """
+        self._closers.append(WeakMethod(close))
+
+    def _release_at_exit(self) -> None:
+        if self._client is None or self._owner_pid != os.getpid():
+            return
+        for reference in self._closers:
+            close = reference()
+            if close is not None:
+                close()
+        self.release()
 
     def _leave_to_parent(self) -> None:
         """Be no client yet in a forked process, which becomes one at its next `start`."""
@@ -368,7 +386,7 @@ class EmbeddedServer:
         self._client.release()
         Path(self._client.lock_file).unlink(missing_ok=True)
         self._client = None
-        atexit.unregister(self.release)
+        atexit.unregister(self._release_at_exit)
 
     def _stop_unless_used(self) -> None:
         """Stop the server unless it is kept or has clients; remove the files of dead clients."""

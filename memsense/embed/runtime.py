@@ -80,6 +80,9 @@ def open_session(
     Raises:
         ConfigurationError: If onnxruntime has no such provider here.
     """
+    # From 1.29 on, importing it starts a thread that sends telemetry, and a forked process waits
+    # for that thread at its end: github.com/microsoft/onnxruntime/pull/29843.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     onnxruntime = import_untyped("onnxruntime")
     options = onnxruntime.SessionOptions()
     # Measured: BASIC turns weights that a graph casts to floats into these once and for all. The
