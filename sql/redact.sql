@@ -17,7 +17,9 @@ ORDER BY s.user_id;
 SELECT array_agg(c.chunk_id ORDER BY c.part) AS chunk_ids
 FROM memsense.chunks AS c
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.granularity = %(granularity)s
-  AND (c.session_id, c.ordinal, c.part) > (%(session_id)s, %(ordinal)s, %(part)s)
+  AND (c.session_id, c.ordinal) >= (%(session_id)s, %(ordinal)s)
+  AND ((c.session_id, c.ordinal) <> (%(session_id)s, %(ordinal)s)
+       OR c.granularity = 'session' AND c.part > %(part)s)
   AND (c.granularity = 'turn' OR c.status <> 'active' OR NOT EXISTS (
       SELECT FROM memsense.chunks AS t
       WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.session_id = c.session_id

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -126,7 +127,7 @@ def redact(
                 **selection,
                 on_progress=lambda done, total: progress.update(task, completed=done, total=total),
             )
-    if print_data(output, result.as_dict()):
+    if print_data(output, asdict(result)):
         return
     replaced = "would be replaced" if "dry_run" in selection else "replaced"
     total = sum(result.redacted.values())

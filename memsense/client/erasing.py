@@ -130,7 +130,7 @@ class ErasuresResource(Resource):
         stored = namespace.settings.get(REDACT_KINDS, "all") if namespace else "all"
         names = read_kinds(kinds or stored)
         if namespace is None:
-            return Redaction(redacted={}, erasure_id=None)
+            return Redaction(redacted={})
         redacting = Redacting(
             context=context, namespace=namespace, user_id=user_id, kinds=names, dry_run=dry_run,
             by=by,

@@ -12,12 +12,12 @@ from memsense.client.context import Context
 from memsense.client.updating import as_session
 from memsense.db import run_read
 from memsense.db.connection import Connection
-from memsense.db.rows import fetch_all, find_value
+from memsense.db.rows import fetch_all
 from memsense.draft.vectors import BatchVectors
 from memsense.errors import NotFoundError
 from memsense.store import erasing, redacting
-from memsense.store.redacting import COLUMNS, Column, Redacted
-from memsense.store.scopes import Namespace, Scope, lock_scope
+from memsense.store.redacting import AT_ONCE, COLUMNS, FILE, Column
+from memsense.store.scopes import Namespace, Scope
 from memsense.types import Chunk
 
 
@@ -29,18 +29,7 @@ class Redaction:
     """
 
     redacted: Mapping[str, int]
-    erasure_id: UUID | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all fields as plain values, ready for JSON."""
-        receipt = self.erasure_id and str(self.erasure_id)
-        return {"redacted": dict(self.redacted), "erasure_id": receipt}
-
-
-_COUNTED_FIRST = ("past_chunks", "traces")
-
-Work = Callable[[Connection, Namespace, BatchVectors], tuple[Any, Counter[str]]]
-"""A part of a redaction: returns a value of its own, and the secrets by kind."""
+    erasure_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,32 +54,33 @@ class Redacting:
         # A search whose trace is still queued would be stored afterwards.
         self.context.recorder.flush()
         memories: list[tuple[str, int, int]] = run_read(
-            pool, lambda it: fetch_all(it, "list_memories", values, redacting.FILE)
+            pool, lambda it: fetch_all(it, "list_memories", values, FILE)
         )
         if not self.dry_run:
-            # An exchange that is written again takes its past, and some searches, along: uncounted.
-            self._redact_columns([it for it in COLUMNS if it.table in _COUNTED_FIRST])
+            # An exchange that is written again takes its past and some searches along, uncounted.
+            first = [it for it in COLUMNS if it.table in {"past_chunks", "traces"}]
+            self._redact_columns(first)
         done, total = 0, sum(chunks for *_, chunks in memories)
         for user_id, scope_id, _ in memories:
             scope = Scope(tenant_id=self.namespace.tenant_id, scope_id=scope_id)
             # Session chunks last: those that the exchanges leave over keep their old texts.
             for granularity in ("turn", "session"):
-                behind = {"granularity": granularity, "session_id": "", "ordinal": -1, "part": 0}
-                while exchanges := self._read_page(scope, behind):
+                page = {**scope.key, "granularity": granularity, "session_id": "", "ordinal": -1}
+                page["part"] = 0
+                list_page = partial(redacting.list_exchanges, namespace=self.namespace, values=page)
+                while exchanges := run_read(pool, list_page):
                     if self._redact_page(user_id, scope, exchanges):
-                        last = exchanges[-1][-1]
-                        behind |= {
-                            name: getattr(last, name) for name in ("session_id", "ordinal", "part")
-                        }
+                        last = exchanges[-1][0]
+                        page |= {name: getattr(last, name) for name in redacting.PLACE}
                         done += sum(map(len, exchanges))
                         on_progress(min(done, total), total)
             self.context.forget_user(user_id)
         self._redact_columns(COLUMNS)
         if self.user_id is not None and not memories and not self.counts:
             raise NotFoundError(f"nothing is stored of user {self.user_id!r} here; check the id")
-        has_receipt = self.counts and not self.dry_run
         redacted = dict(sorted(self.counts.items()))
-        return Redaction(redacted=redacted, erasure_id=self.erasure_id if has_receipt else None)
+        is_done = redacted and not self.dry_run
+        return Redaction(redacted=redacted, erasure_id=self.erasure_id if is_done else None)
 
     def _redact_columns(self, columns: Sequence[Column]) -> None:
         """Redact columns outside of exchanges, a page of their values in each transaction."""
@@ -101,12 +91,6 @@ class Redacting:
             )
             while (last_value := self._transact(redact)) is not None:
                 page["behind"] = last_value
-
-    def _read_page(self, scope: Scope, behind: Mapping[str, Any]) -> list[list[Chunk]]:
-        values = {**scope.key, **behind}
-        return run_read(
-            self.context.pool, lambda it: redacting.list_exchanges(it, self.namespace, values)
-        )
 
     def _redact_page(
         self, user_id: str, scope: Scope, exchanges: Sequence[Sequence[Chunk]]
@@ -124,30 +108,15 @@ class Redacting:
             context.pool, lambda it: [redacting.identify(it, scope, one) for one in rows]
         )
         rows = [replace(it, followers=context.followers(as_session(it.drafts))) for it in rows]
-        batches = [
-            rows[at : at + redacting.AT_ONCE] for at in range(0, len(rows), redacting.AT_ONCE)
-        ]
-        return all(
-            self._transact(partial(self._write, user_id, batch), user_id) for batch in batches
-        )
+        batches = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
+        write = redacting.write_exchanges
+        return all(self._transact(partial(write, user_id, batch), user_id) for batch in batches)
 
-    def _write(
+    def _transact(
         self,
-        user_id: str,
-        batch: Sequence[Redacted],
-        connection: Connection,
-        namespace: Namespace,
-        vectors: BatchVectors,
-    ) -> tuple[bool, Counter[str]]:
-        # `lock_scope` would create a memory for a user who was erased meanwhile.
-        key = {**namespace.key, "user_id": user_id}
-        if find_value(connection, "lock_known_scope", key, erasing.FILE) is None:
-            return False, Counter()
-        scope = lock_scope(connection, namespace, user_id)
-        counts = redacting.write_exchanges(connection, namespace, scope, batch, vectors)
-        return counts is not None, counts or Counter()
-
-    def _transact(self, work: Work, *users: str) -> Any:
+        work: Callable[[Connection, Namespace, BatchVectors], tuple[Any, Counter[str]]],
+        *users: str,
+    ) -> Any:
         """Do a part of the redaction in one transaction, together with its receipt."""
         context, vectors = self.context, self.context.batch_vectors()
         target = erasing.Target(user_id=self.user_id or "", secrets=True)

@@ -15,7 +15,15 @@ from psycopg.sql import SQL
 
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
-from memsense.db.rows import execute, execute_many, fetch_all, fetch_one, fetch_value
+from memsense.db.rows import (
+    execute,
+    execute_many,
+    fetch_all,
+    fetch_value,
+    fetch_values,
+    find_one,
+    find_value,
+)
 from memsense.draft.chunking import exchange_hash
 from memsense.draft.drafting import hash_content
 from memsense.draft.facets.model import FacetTagger
@@ -23,7 +31,7 @@ from memsense.draft.parts import StoredTexts, cut_exchange
 from memsense.draft.vectors import ChunkTexts
 from memsense.ingest.pairing import message_hash
 from memsense.store import erasing, reads, updating, writes
-from memsense.store.scopes import Follower, Namespace, Scope
+from memsense.store.scopes import Follower, Namespace, Scope, lock_scope
 from memsense.text.lexemes import list_lexemes
 from memsense.text.secrets import clean
 from memsense.types import Chunk, ChunkDraft, Message, Role
@@ -32,6 +40,9 @@ FILE = "redact.sql"
 
 PAGE = 500
 """Rows that are read at once."""
+
+PLACE = ("session_id", "ordinal", "part")
+"""The order in which exchanges are read."""
 
 AT_ONCE = 16
 """Exchanges that are written in one transaction, for which the memory's writes wait."""
@@ -82,10 +93,11 @@ def list_exchanges(
     connection: Connection, namespace: Namespace, values: Mapping[str, Any]
 ) -> list[list[Chunk]]:
     """Return a page of a memory's exchanges, each with its parts; a session chunk is one."""
-    rows = fetch_all(connection, "list_exchanges", {**values, "limit": PAGE}, FILE)
-    ids = [chunk_id for (own,) in rows for chunk_id in own]
-    chunks = {it.chunk_id: it for it in reads.fetch_chunks(connection, namespace, ids)}
-    return [[chunks[chunk_id] for chunk_id in own if chunk_id in chunks] for (own,) in rows]
+    ids = fetch_values(connection, "list_exchanges", {**values, "limit": PAGE}, FILE)
+    every = [chunk_id for own in ids for chunk_id in own]
+    chunks = {it.chunk_id: it for it in reads.fetch_chunks(connection, namespace, every)}
+    exchanges = [[chunks[it] for it in own if it in chunks] for own in ids]
+    return [parts for parts in exchanges if parts]
 
 
 def redact_exchange(
@@ -122,7 +134,8 @@ def identify(connection: Connection, scope: Scope, redacted: Redacted) -> Redact
     """
     first = redacted.parts[0]
     key = {**scope.key, "chunk_id": first.chunk_id}
-    identity, window = fetch_one(connection, "fetch_identity", key, updating.FILE)
+    # Without a row it has been erased since it was read, as the write will notice.
+    identity, window = find_one(connection, "fetch_identity", key, updating.FILE) or ("", 0)
     session = {**scope.key, "session_id": first.session_id}
     place = {**session, "ordinal": first.ordinal, "last_ordinal": first.last_ordinal}
     unchanged = _hash_messages(_list_sides(redacted.drafts))
@@ -191,23 +204,27 @@ def _hash_added(parts: Sequence[Chunk | ChunkDraft]) -> str:
 
 
 def write_exchanges(
+    user_id: str,
+    exchanges: Sequence[Redacted],
     connection: Connection,
     namespace: Namespace,
-    scope: Scope,
-    exchanges: Sequence[Redacted],
     embed: writes.Embed,
-) -> Counter[str] | None:
-    """Write redacted exchanges over the stored ones of a locked scope; return the secrets by kind.
+) -> tuple[bool, Counter[str]]:
+    """Write a user's redacted exchanges over the stored ones; return whether, and what they held.
 
-    Writes nothing and returns None if one has changed since it was read.
+    If one has changed since it was read, nothing is written.
     """
-    ids = [part.chunk_id for it in exchanges for part in it.parts]
-    stored = {it.chunk_id: it.version for it in reads.fetch_chunks(connection, namespace, ids)}
-    if stored != {part.chunk_id: part.version for it in exchanges for part in it.parts}:
-        return None
+    key = {**namespace.key, "user_id": user_id}
+    # `lock_scope` would create a memory for a user who was erased meanwhile.
+    if find_value(connection, "lock_known_scope", key, erasing.FILE) is None:
+        return False, Counter()
+    # Without history, whose versions would hold the secrets.
+    scope = replace(lock_scope(connection, namespace, user_id), history=False)
+    for it in exchanges:
+        stored = updating.fetch_exchange(connection, namespace, it.parts[0].chunk_id)
+        if [part.version for part in stored] != [part.version for part in it.parts]:
+            return False, Counter()
     embed.require(scope.models, [ChunkTexts.of(draft) for it in exchanges for draft in it.drafts])
-    # The versions that history would keep hold the secrets.
-    scope = replace(scope, history=False)
     for it in exchanges:
         _write_exchange(connection, replace(scope, followers=it.followers), it, embed)
     session_ids = sorted({it.parts[0].session_id for it in exchanges})
@@ -216,13 +233,13 @@ def write_exchanges(
     old = [(_join(part), part.language) for it in exchanges for part in it.parts]
     new = [(_join(draft), it.parts[0].language) for it in exchanges for draft in it.drafts]
     lost = {*erasing.list_retired(old, scope)} - {*erasing.list_retired(new, scope)}
-    user_id = exchanges[0].parts[0].user_id
-    values = {**scope.key, **namespace.key, "user_id": user_id, "chunk_ids": ids}
+    ids = [part.chunk_id for it in exchanges for part in it.parts]
+    values = {**scope.key, **key, "chunk_ids": ids}
     execute(connection, "delete_keys", values, erasing.FILE)
     # Searches that asked for a word of a secret.
     values |= {"chunk_ids": [], "session_ids": [], "retired_lexemes": sorted(lost)}
     erasing.delete_traces(connection, "traces_of_chunks", values)
-    return sum((it.counts for it in exchanges), Counter[str]())
+    return True, sum((it.counts for it in exchanges), Counter[str]())
 
 
 def _write_exchange(
