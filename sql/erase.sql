@@ -315,6 +315,12 @@ INSERT INTO memsense.erasures (tenant_id, erasure_id, namespace_id, kind, salt, 
 VALUES (%(tenant_id)s, %(erasure_id)s, %(namespace_id)s, %(kind)s, %(salt)s, %(user_hash)s, %(subject_hash)s,
         %(counts)s, %(erased_by)s);
 
+-- name: update_receipt
+-- Of an erasure that takes several transactions.
+UPDATE memsense.erasures
+SET counts = %(counts)s, erased_at = clock_timestamp(), purged_at = NULL, purged_full_at = NULL
+WHERE tenant_id = %(tenant_id)s AND erasure_id = %(erasure_id)s;
+
 -- name: fetch_receipt
 SELECT e.erasure_id, n.name AS namespace, e.kind, e.salt, e.user_hash, e.subject_hash, e.counts, e.erased_by, e.erased_at,
     e.purged_at, e.purged_full_at

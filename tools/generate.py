@@ -354,6 +354,7 @@ CLI_VERBS = {
         "add", "export_to", "update", "feedback", "forget", "archive", "restore", "erase", "delete",
     ],
     "memsense.client.traces:TracesResource": ["replay", "compare", "list"],
+    "memsense.client.erasing:ErasuresResource": ["redact"],
 }  # fmt: skip
 """Methods whose parameters become options, by class; a resource's are named `traces.replay`."""
 

@@ -66,6 +66,7 @@ GROUPS = {
         "archive": ("chunks:archive", "Take outdated memories out of every search."),
         "restore": ("chunks:restore", "Bring forgotten or archived memories back."),
         "delete": ("erase:delete", "Erase memories for good, and keep a receipt."),
+        "redact": ("erase:redact", "Replace the secrets in what is stored."),
         "promote": ("chunks:promote", "Raise the score of memories by 0.15."),
         "demote": ("chunks:demote", "Lower the score of memories by 0.15."),
         "feedback": ("chunks:feedback", "Record whether a memory helped."),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -88,6 +89,50 @@ def delete(
                 receipts.append(memory.delete(chunk, **selection))
     if not print_data(output, [receipt.as_dict() for receipt in receipts]):
         _print_receipts(receipts)
+
+
+@options_of("erasures.redact")
+def redact(
+    ctx: typer.Context,
+    *,
+    stored: Annotated[bool, typer.Option("--stored")] = False,
+    selection: Selection,
+    yes: Yes = False,
+    output: Output = "table",
+) -> None:
+    """Replace the secrets in what is stored by their kind, for good, and count them.
+
+    \b
+      memsense redact --stored --all-users --dry-run
+      memsense redact --stored --user ada --kinds password,api-key --yes --json
+
+    'memsense doctor --secrets' counts what memories hold. Recorded searches that asked with a
+    secret are deleted. Backups keep their copies. After an interruption, run it again.
+
+    Args:
+        stored: Redact what is stored already; must be given.
+    """
+    from memsense.cli.progress import count_progress
+
+    if not stored:
+        raise typer.BadParameter(
+            "say --stored: what is stored from now on is redacted by the setting 'redact'"
+        )
+    whose = f"user {selection['user_id']!r}" if "user_id" in selection else "all users"
+    with target_of(ctx).open() as memory:
+        if "dry_run" not in selection:
+            confirm(f"Replace the secrets in what is stored of {whose} for good?", yes=yes)
+        with count_progress("redacting", "memories") as (progress, task):
+            result = memory.erasures.redact(
+                **selection,
+                on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+    if print_data(output, asdict(result)):
+        return
+    replaced = "would be replaced" if "dry_run" in selection else "replaced"
+    total = sum(result.redacted.values())
+    typer.echo(f"{total} secret{'s' * (total != 1)} {replaced}{': ' * bool(total)}", nl=False)
+    typer.echo(", ".join(f"{count} {kind}" for kind, count in result.redacted.items()))
 
 
 def erasures(

@@ -10,6 +10,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -83,6 +84,13 @@ def question_progress(
     label: str, total: int, unit: str = "questions"
 ) -> Generator[Callable[[], None]]:
     """Show a bar for questions or other units; yield a function to call after each unit."""
+    with count_progress(label, unit, total) as (progress, task):
+        yield lambda: progress.advance(task)
+
+
+@contextmanager
+def count_progress(label: str, unit: str, total: int = 0) -> Generator[tuple[Progress, TaskID]]:
+    """Show a bar for units of a number that may become known later; yield it and its task."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -91,8 +99,7 @@ def question_progress(
         TimeRemainingColumn(),
     )
     with _progress(*columns) as progress:
-        task = progress.add_task(label, total=total, unit=unit)
-        yield lambda: progress.advance(task)
+        yield progress, progress.add_task(label, total=total, unit=unit)
 
 
 def _progress(*columns: ProgressColumn) -> Progress:

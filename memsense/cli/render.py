@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from pathlib import Path
+from uuid import UUID
 
 import typer
 from rich.console import Console
@@ -84,9 +85,9 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 
 
 def as_plain(value: object) -> object:
-    """Return a time, day or path as a text; raise TypeError for other values that JSON lacks."""
+    """Return a time, day, path or UUID as a text; raise TypeError for what else JSON lacks."""
     if isinstance(value, date):  # a datetime is one
         return value.isoformat()
-    if isinstance(value, Path):
+    if isinstance(value, Path | UUID):
         return str(value)
     raise TypeError(f"no JSON for {type(value).__name__}")

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 from uuid import UUID, uuid4, uuid5
 
 from memsense.actor import user_name
@@ -14,8 +14,9 @@ from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import Facade, awaited, takes
 from memsense.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
-from memsense.inputs import Id
-from memsense.parameters import Actor, PageSize, uuid_of
+from memsense.inputs import Id, Name, require_user
+from memsense.parameters import Actor, AllUsers, PageSize, UserId, uuid_of
+from memsense.search.settings import REDACT_KINDS
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
@@ -28,6 +29,10 @@ from memsense.store.scopes import (
     list_namespaces,
 )
 from memsense.store.updating import check_version
+from memsense.text.secrets import read_kinds
+
+if TYPE_CHECKING:
+    from memsense.client.redacting import Redaction
 
 logger = logging.getLogger("memsense.erasing")
 
@@ -85,6 +90,54 @@ class ErasuresResource(Resource):
         return receipts
 
     @takes
+    def redact(
+        self,
+        *,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        kinds: Name | None = None,
+        dry_run: bool = False,
+        by: Actor | None = None,
+        on_progress: Callable[[int, int], object] = lambda _done, _total: None,
+    ) -> "Redaction":
+        """Replace the secrets in what is stored by their kind, for good.
+
+            memory.erasures.redact(user_id="ada", dry_run=True).redacted   # {"aws-key": 2}
+
+        Memories are written again, with all that is made of their texts; histories, earlier
+        versions and items lose their secrets, too, and searches that were recorded with one are
+        deleted. Names, ids and backups stay as they are. After an error or a kill, call it again:
+        it goes on with what is left.
+
+        Args:
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
+            kinds: Kinds with commas between, such as "password,api-key", or kinds to leave as they
+                are, "-iban,-card"; default: as the setting `redact_kinds` says.
+            dry_run: Only count the secrets by kind.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            on_progress: Called after each page with the number of memories read, and of all.
+
+        Raises:
+            ConfigurationError: If a kind is unknown.
+            NotFoundError: If nothing is stored of the user.
+        """
+        from memsense.client.redacting import Redacting, Redaction
+
+        user_id = require_user(user_id, all_users)
+        context = self._context
+        namespace = context.look_up_namespace()
+        stored = namespace.settings.get(REDACT_KINDS, "all") if namespace else "all"
+        names = read_kinds(kinds or stored)
+        if namespace is None:
+            return Redaction(redacted={})
+        redacting = Redacting(
+            context=context, namespace=namespace, user_id=user_id, kinds=names, dry_run=dry_run,
+            by=by,
+        )  # fmt: skip
+        return redacting.redact(on_progress)
+
+    @takes
     def get(self, erasure_id: Annotated[UUID | str, uuid_of("an erasure")]) -> Receipt:
         """Return the receipt of an erasure.
 
@@ -105,6 +158,7 @@ class AsyncErasuresResource(Facade):
     """ErasuresResource for asyncio, each method awaited."""
 
     list = awaited(ErasuresResource.list)
+    redact = awaited(ErasuresResource.redact)
     everywhere = awaited(ErasuresResource.everywhere)
     get = awaited(ErasuresResource.get)
 

@@ -18,7 +18,7 @@ from memsense.store import jobs
 from memsense.store.jobs import EMBED, RECUT, RELEX
 from memsense.store.scopes import LEXEMES_VERSION
 from memsense.text.lexemes import list_lexemes
-from memsense.text.secrets import PRIVATE, clean
+from memsense.text.secrets import clean
 from memsense.types import ENGLISH_MODEL
 
 RECUT_FILE = "recut.sql"
@@ -192,8 +192,7 @@ def examine_secrets(connection: Connection, expected: Expected) -> Iterator[Find
         while texts := fetch_all(connection, "list_texts", page, FILE):
             for scope_id, chunk_id, values in texts:
                 page.update(after_scope=scope_id, after_chunk=chunk_id)
-                secrets = clean(values, secrets=True)[1]
-                del secrets[PRIVATE]
+                secrets = clean(values, secrets=True, passages=False)[1]
                 counts += secrets
                 holders += [chunk_id] if secrets else []
         if counts:
@@ -203,7 +202,7 @@ def examine_secrets(connection: Connection, expected: Expected) -> Iterator[Find
                 severity="warning",
                 text=f"{len(holders)} chunks of {namespace['tenant']}/{namespace['namespace']} hold"
                 f" secrets (such as chunk {some}): {kinds}",
-                remedy="update or delete them, or read their logs again with redact=all",
+                remedy=f"run '{expected.command('redact --stored --all-users', namespace)}'",
             )
 
 

@@ -32,7 +32,7 @@ STEP = 1_000
 TOLERANCE = 0.01
 """Largest distance of a stored vector's length from 1: that of its numbers of 16 bits is .001."""
 
-_BEGINNINGS = {"added", "imported", "replaced", "updated", "recut"}
+_BEGINNINGS = {"added", "imported", "replaced", "updated", "recut", "redacted"}
 """Kinds of events that a chunk can begin with."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")

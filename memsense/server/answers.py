@@ -15,6 +15,7 @@ from zlib import crc32
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_json
 
+from memsense.client import redacting
 from memsense.client.embedding_models import ModelStatus
 from memsense.client.profiles import KnownProfile
 from memsense.client.questions import Figures, QuestionSet
@@ -365,6 +366,10 @@ class ErasureReceipt(WithoutMemory, _AsDict, answer_of(Receipt)):
 ErasureReceipts = list_of(
     ErasureReceipt, "erasures", "ErasureReceipts", "Receipts of erasures, the latest first."
 )
+
+
+class Redaction(WithoutMemory, answer_of(redacting.Redaction)):
+    """Secrets that were replaced in what is stored, by kind, and the id of the receipt."""
 
 
 # Projects and entities ---------------------------------------------------------------------------

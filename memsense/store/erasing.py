@@ -42,7 +42,7 @@ FILE = "erase.sql"
 ITEMS_FILE = "items.sql"
 ACCESS_FILE = "access.sql"
 
-Subject = Literal["user", "session", "message", "chunk", "expired"]
+Subject = Literal["user", "session", "message", "chunk", "expired", "secrets"]
 
 TABLES_OF_CHUNKS = (
     "jobs",
@@ -82,9 +82,9 @@ class Receipt:
 
         receipt.is_about("ada")     # True if it was Ada's memory, or a session of that id, ...
 
-    It holds no text and no id. `counts` are the deleted rows by table. `purged_at`: since when no
-    index file has words of it; `purged_full_at`: since when no file has any but those of the
-    write-ahead log (`memsense db purge`).
+    It holds no text and no id. `counts` are the deleted rows by table, or the replaced
+    secrets by kind. `purged_at`: since when no index file has words of it; `purged_full_at`: since
+    when no file has any but those of the write-ahead log (`memsense db purge`).
     """
 
     erasure_id: UUID
@@ -127,7 +127,7 @@ class Target:
     """A selection to erase: a user's memory, or one session, message or chunk of it.
 
     `expired` are chunks that have expired. The ledger goes on knowing what a log brought of these,
-    so that reading the log again does not bring it back.
+    so that reading the log again does not bring it back. `secrets` are those of all its texts.
     """
 
     user_id: str
@@ -135,10 +135,13 @@ class Target:
     message_id: str | None = None
     chunk_id: int | None = None
     expired: Sequence[int] = ()
+    secrets: bool = False
 
     @property
     def kind(self) -> Subject:
         """The kind of thing that the narrowest id names."""
+        if self.secrets:
+            return "secrets"
         if self.expired:
             return "expired"
         if self.chunk_id is not None:
@@ -153,6 +156,7 @@ class Target:
         ids = {
             "user": self.user_id,
             "expired": self.user_id,
+            "secrets": self.user_id,
             "session": self.session_id,
             "message": self.message_id,
             "chunk": self.chunk_id,
@@ -214,21 +218,7 @@ def erase(
             f"namespace {namespace.name!r} has nothing of {target.kind} {target.name!r};"
             " check the id"
         )
-    # A salt for each receipt: the hashes of two receipts can't be compared, so that they don't
-    # reveal that one person was erased twice.
-    salt = token_bytes(16)
-    values = {
-        "tenant_id": namespace.tenant_id,
-        "erasure_id": erasure_id,
-        "namespace_id": namespace.namespace_id,
-        "kind": target.kind,
-        "salt": salt,
-        "user_hash": hash_id(target.user_id, salt),
-        "subject_hash": hash_id(target.name, salt),
-        "counts": Jsonb({name: count for name, count in sorted(counts.items()) if count}),
-        "erased_by": by,
-    }
-    execute(connection, "insert_receipt", values, FILE)
+    add_to_receipt(connection, namespace, target, erasure_id=erasure_id, counts=counts, by=by)
     receipt = find_receipt(connection, namespace, erasure_id)
     assert receipt is not None
     return receipt
@@ -243,7 +233,7 @@ def _erase_user(connection: Connection, namespace: Namespace, user_id: str) -> C
     scope_id: int | None = find_value(connection, "lock_known_scope", key, FILE)
     values = {**key, "namespace": namespace.name, "scope_id": scope_id}
     # A user without a memory may still have asked questions, which traces hold, and have items.
-    counts = _delete_traces(connection, "traces_of_user", values)
+    counts = delete_traces(connection, "traces_of_user", values)
     counts["items"] = execute(connection, "delete_items_of_user", values, ITEMS_FILE)
     if scope_id is not None:
         # Read before the chunks go: projects name sessions by their ids alone.
@@ -319,7 +309,7 @@ def _erase_part(
             deleted = execute(connection, "delete_ledger_of_exchanges", ledger, FILE)
             counts["ingested_messages"] += deleted
         if session_id not in whole:
-            _mend(connection, scope, session_id, embed, rebuild=session_id in rebuilt)
+            mend(connection, scope, session_id, embed, rebuild=session_id in rebuilt)
     for session_id in whole:
         ledger = {**scope.key, "session_id": session_id}
         deleted = execute(connection, "delete_ledger_of_session", ledger, FILE)
@@ -355,7 +345,7 @@ def _find_chunks(connection: Connection, scope: Scope, target: Target) -> list[_
 def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -> Counter[str]:
     """Delete the chunks, all that is made of them, and the traces that mention them."""
     retired = fetch_all(connection, "fetch_retired_texts", values, FILE)
-    values = {**values, "retired_lexemes": _list_retired(retired, scope)}
+    values = {**values, "retired_lexemes": list_retired(retired, scope)}
     chunk_rows = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
     counts = Counter(dict(fetch_all(connection, chunk_rows, values)))
     vocabulary = _count_all("count_of_scope", VOCABULARY)
@@ -363,7 +353,7 @@ def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -
     # Withdrawn first: the statistics are counted from the chunks while these are still there, and
     # a trace goes if nothing that remains has the word that it asked for.
     writes.withdraw(connection, scope, fetch_values(connection, "select_active", values, FILE))
-    counts += _delete_traces(connection, "traces_of_chunks", values)
+    counts += delete_traces(connection, "traces_of_chunks", values)
     counts["write_keys"] = execute(connection, "delete_keys", values, FILE)
     for table in TABLES_OF_CHUNKS:
         execute(connection, _of_table("delete_of_chunks", table), values)
@@ -372,7 +362,7 @@ def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -
     return counts + before
 
 
-def _list_retired(texts: Iterable[tuple[str, str | None]], scope: Scope) -> list[str]:
+def list_retired(texts: Iterable[tuple[str, str | None]], scope: Scope) -> list[str]:
     """Return the lexemes that questions may have asked for of texts that are in no index."""
     lexemes: set[str] = set()
     for text, language in texts:
@@ -382,7 +372,7 @@ def _list_retired(texts: Iterable[tuple[str, str | None]], scope: Scope) -> list
     return sorted(lexemes)
 
 
-def _mend(
+def mend(
     connection: Connection, scope: Scope, session_id: str, embed: writes.Embed, *, rebuild: bool
 ) -> None:
     """Remove from the rest of a session everything it repeats of the erased exchanges."""
@@ -450,7 +440,7 @@ def _count_all(part: str, tables: tuple[str, ...]) -> SQL:
     return as_sql("\nUNION ALL\n".join(fill(part, FILE, table=table) for table in tables))
 
 
-def _delete_traces(connection: Connection, part: str, values: Mapping[str, Any]) -> Counter[str]:
+def delete_traces(connection: Connection, part: str, values: Mapping[str, Any]) -> Counter[str]:
     """Delete the traces that a part of `sql/erase.sql` selects; return the deleted rows."""
     statement = as_sql(fill("delete_traces", FILE, doomed=fill(part, FILE)))
     candidates, traces = fetch_one(connection, statement, values)
@@ -466,6 +456,40 @@ def _require_none(counts: Mapping[str, int]) -> None:
 
 
 # Receipts ----------------------------------------------------------------------------------------
+
+
+def add_to_receipt(
+    connection: Connection,
+    namespace: Namespace,
+    target: Target,
+    *,
+    erasure_id: UUID,
+    counts: Counter[str],
+    by: str,
+) -> None:
+    """Store the receipt of an erasure; one of several transactions adds its counts to it."""
+    receipt = find_receipt(connection, namespace, erasure_id)
+    total = counts + Counter(receipt.counts if receipt else {})
+    values = {
+        "tenant_id": namespace.tenant_id,
+        "erasure_id": erasure_id,
+        "counts": Jsonb({name: count for name, count in sorted(total.items()) if count}),
+    }
+    if receipt is not None:
+        execute(connection, "update_receipt", values, FILE)
+        return
+    # A salt for each receipt: the hashes of two receipts can't be compared, so that they don't
+    # reveal that one person was erased twice.
+    salt = token_bytes(16)
+    values |= {
+        "namespace_id": namespace.namespace_id,
+        "kind": target.kind,
+        "salt": salt,
+        "user_hash": hash_id(target.user_id, salt),
+        "subject_hash": hash_id(target.name, salt),
+        "erased_by": by,
+    }
+    execute(connection, "insert_receipt", values, FILE)
 
 
 def find_receipt(connection: Connection, namespace: Namespace, erasure_id: UUID) -> Receipt | None:

@@ -1121,12 +1121,15 @@ def drop_private(text: str) -> tuple[str, int]:
     return rest if pieces[0] else rest.lstrip(), count
 
 
-def clean(value: Any, *, secrets: bool | Collection[str]) -> tuple[Any, Counter[str]]:
+def clean(
+    value: Any, *, secrets: bool | Collection[str], passages: bool = True
+) -> tuple[Any, Counter[str]]:
     """Return a text, or JSON values with texts, as it may be stored, and what was taken out.
 
     Args:
         value: A text; or a mapping or a list, whose texts and keys are cleaned.
-        secrets: Kinds of secrets that are replaced, or whether all are; private passages always are.
+        secrets: Kinds of secrets that are replaced, or whether all are.
+        passages: Whether private passages are left out.
 
     Returns:
         The value, the same object if nothing was taken out; and counts by kind. Passages in
@@ -1134,9 +1137,9 @@ def clean(value: Any, *, secrets: bool | Collection[str]) -> tuple[Any, Counter[
     """
     counts: Counter[str] = Counter()
     if isinstance(value, str):
-        text, passages = drop_private(value)
-        if passages:
-            counts[PRIVATE] = passages
+        text, left_out = drop_private(value) if passages else (value, 0)
+        if left_out:
+            counts[PRIVATE] = left_out
         if secrets:
             text, more = redact(text, KINDS if secrets is True else secrets)
             counts += more
@@ -1146,7 +1149,8 @@ def clean(value: Any, *, secrets: bool | Collection[str]) -> tuple[Any, Counter[
         for name, item in cast("Mapping[str, Any]", value).items():
             # A value is read with its name, which may say that it is a secret: {"password": "x"}.
             label = f'{name}="' if isinstance(item, str) else ""
-            cleaned, more = clean(f'{label}{item}"' if label else item, secrets=secrets)
+            labelled = f'{label}{item}"' if label else item
+            cleaned, more = clean(labelled, secrets=secrets, passages=passages)
             if label and cleaned.startswith(label):
                 fields[name] = cleaned[len(label) :].removesuffix('"')
             elif label:
@@ -1158,7 +1162,7 @@ def clean(value: Any, *, secrets: bool | Collection[str]) -> tuple[Any, Counter[
         return (fields if counts else cast("Any", value)), counts
     if isinstance(value, list | tuple):
         sequence = cast("list[Any] | tuple[Any, ...]", value)
-        cleaned = [clean(item, secrets=secrets) for item in sequence]
+        cleaned = [clean(item, secrets=secrets, passages=passages) for item in sequence]
         for _, more in cleaned:
             counts += more
         items = [item for item, _ in cleaned]

@@ -40,6 +40,7 @@ EXAMPLES = {
     "project": "project list",
     "promote": "promote 1",
     "recent": "recent --user ada",
+    "redact": "redact --stored --all-users --yes",
     "restore": "restore 2",
     "search": "search bees --user ada",
     "sessions": "sessions --user ada",

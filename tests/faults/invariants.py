@@ -27,7 +27,7 @@ ALWAYS = {
         SELECT chunk_id FROM memsense.chunks AS c WHERE NOT EXISTS (
             SELECT FROM memsense.events AS e
             WHERE (e.tenant_id, e.scope_id, e.chunk_id) = (c.tenant_id, c.scope_id, c.chunk_id)
-              AND e.kind IN ('added', 'replaced', 'updated', 'recut'))
+              AND e.kind IN ('added', 'replaced', 'updated', 'recut', 'redacted'))
     """,
     "chunks that were added twice": """
         SELECT chunk_id, count(*) FROM memsense.events

@@ -196,6 +196,23 @@ def test_erasing_leaves_a_receipt_that_names_the_key(client: TestClient) -> None
     problem(client.post("/v1/erasures", json={"user_id": "ada"}), 404)
 
 
+def test_secrets_leave_what_is_stored(client: TestClient) -> None:
+    said = {"messages": "My PIN is 4821.", "user_id": "ada", "session_id": "pin", "redact": False}
+    [chunk_id] = client.post("/v1/memories", json=said).json()["chunk_ids"]
+    body = {"user_id": "ada", "kinds": "pin"}
+    planned = client.post("/v1/erasures/redact", json={**body, "dry_run": True})
+    assert planned.json() == {"redacted": {"pin": 1}, "erasure_id": None}
+    done = client.post("/v1/erasures/redact", json=body).json()
+    assert done["redacted"] == {"pin": 1}
+    assert client.get(f"/v1/memories/{chunk_id}").json()["user_text"] == "My PIN is [redacted:pin]."
+    receipt = client.get(f"/v1/erasures/{done['erasure_id']}").json()
+    assert (receipt["kind"], receipt["counts"]) == ("secrets", {"pin": 1})
+    assert receipt["erased_by"].startswith("unnamed (")
+    problem(client.post("/v1/erasures/redact", json={"user_id": "eve"}), 404)
+    assert "user_id" in problem(client.post("/v1/erasures/redact", json={}), 422)
+    problem(client.post("/v1/erasures/redact", json={**body, "kinds": "pim"}), 422)
+
+
 def test_receipts_of_erasures_have_addresses(client: TestClient) -> None:
     add(client)
     add(client, "team/bob b")

@@ -149,6 +149,14 @@ OPERATIONS = (
         "POST", "/erasures/everywhere", "erasures.everywhere", "admin", answers.ErasureReceipts,
         problems=[404],
     ),
+    Operation(
+        "POST", "/erasures/redact", "erasures.redact", "admin", answers.Redaction, problems=[404],
+        body=BodySpec(
+            "RedactBody",
+            "Memories whose secrets are replaced for good, and the kinds of these.",
+            {"user_id": "ada", "dry_run": True},
+        ),
+    ),
     Operation("GET", "/erasures", "erasures.list", "admin", answers.ErasureReceipts),
     Operation(
         "GET", "/erasures/{erasure_id}", "erasures.get", "admin", answers.ErasureReceipt,
