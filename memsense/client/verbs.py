@@ -648,10 +648,10 @@ class Memory:
             context = memory.context("Which walnuts can she eat?", user_id="ada")
             messages.append({"role": "user", "content": context})
 
-        Lasting statements about the user come first, then the passages with the best chance to
-        matter, in the order of time: what the user said, and of an answer the stretch that meets
-        the prompt. If nothing known concerns the prompt, the text is empty; small talk is not even
-        searched for. Readers of logs remove the whole text again.
+        Standing rules and the user's name, health and diet come first, then the passages with the
+        best chance to matter, in the order of time: what the user said, and of an answer the
+        stretch that meets the prompt. If nothing known concerns the prompt, the text is empty;
+        small talk is not even searched for. Readers of logs remove the whole text again.
 
         Args:
             prompt: The prompt, at most 4,000,000 characters. What is pasted into it, such as a log,
@@ -668,7 +668,7 @@ class Memory:
             on_purpose: Memory is asked on purpose, as by a model's tool: a single word is a
                 question, and small talk is searched for.
             rules: Begin with the user's standing rules, also if nothing known concerns the prompt.
-            card: Begin with who the user is and what they wish, if the budget is of 800 tokens or
+            card: Begin with the user's name, health and diet, if the budget is of 800 tokens or
                 more.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
