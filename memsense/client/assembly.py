@@ -29,9 +29,9 @@ PARTNERS: Final = 10
 """Memories that are read for being the other statement of a hit, at most."""
 
 NEEDED: Final = 2
-FEWEST, MOST = 40, 200
+FEWEST, MOST = 20, 200
 """A passage must be likelier than a memory that is drawn at random where a prompt needs two of all:
-2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 5%.
+2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 10%.
 """
 
 APART_CHANCE: Final = 0.9
