@@ -25,16 +25,13 @@ from memsense.text.prompts import make_queries
 from memsense.text.tokens import Tokenizer, make_counter
 from memsense.types import Chunk, Note
 
-HITS: Final = 30
-"""Hits that passages are chosen from: more bring less than a point of the gold at 2,000 tokens."""
-
 PARTNERS: Final = 10
 """Memories that are read for being the other statement of a hit, at most."""
 
 NEEDED: Final = 2
-FEWEST, MOST = 40, 200
+FEWEST, MOST = 20, 200
 """A passage must be likelier than a memory that is drawn at random where a prompt needs two of all:
-2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 5%.
+2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 10%.
 """
 
 APART_CHANCE: Final = 0.9
@@ -73,6 +70,7 @@ def assemble(
     project: str | None,
     max_tokens: int,
     silence: float,
+    on_purpose: bool,
     rules: bool,
     card: bool,
     format: TextFormat,  # noqa: A002 (the name that it has in `context`)
@@ -88,6 +86,7 @@ def assemble(
         project: The prompt's project; None for none.
         max_tokens: Maximum length of the text.
         silence: Return no text if the chance that a memory concerns the prompt is below this.
+        on_purpose: Whether memory is asked on purpose, so that a single word is a question.
         rules: Whether the user's standing rules come first, also if nothing else is known.
         card: Whether lasting statements about the user come next.
         format: "markdown" or "xml".
@@ -97,9 +96,9 @@ def assemble(
     prompt = request.query
     # One search of all texts: on pairs of questions it found as much as a search for each.
     queries = [fold_blanks(query)[:LONGEST_QUESTION] for query in make_queries(prompt)]
-    if silence and is_small_talk(queries[0]):
+    if silence and not on_purpose and is_small_talk(queries[0]):
         return Prompt(notes=[SMALL_TALK])
-    request = replace(request, query=queries[0], top_k=HITS)
+    request = replace(request, query=queries[0])
     query_of: dict[int, int] = {}
 
     def search(filters: Filters, *, again: bool = False) -> tuple[SearchResult, list[Hit]]:
@@ -116,11 +115,13 @@ def assemble(
 
     def make_source(hit: Hit) -> Source:
         # Memories of a project that the prompt names stand under its name, too.
-        apart = "" if project in {None, hit.chunk.project} else hit.chunk.project or ""
+        apart = "" if hit.chunk.project == project else hit.chunk.project or ""
         return replace(source_of(hit, apart=apart), query=query_of[hit.chunk_id])
 
     result, hits = search(request.filters)
     notes = list(result.notes)
+    if result.trace_id is not None:
+        notes.append(Note("trace", f"recorded: memsense://trace/{result.trace_id}"))
     if queries != [fold_blanks(prompt)]:
         notes.append(Note("prompt", f"searched for a part of the prompt: {queries[-1]}"))
 
@@ -138,12 +139,14 @@ def assemble(
         with suppress(NotFoundError):
             _, inside = search(filters, again=True)
     own, others = prefer_project(hits, inside, is_own)
-    relevance = judge(request.query, judged(own, result.analysis), result.question)
+    relevance = judge(
+        request.query, judged(own, result.analysis), result.question, is_asked=on_purpose
+    )
     sources: list[Source] = []
     if relevance.chance >= silence:
         sources = [make_source(hit) for hit in own]
     if others:
-        apart = judge(request.query, judged(others), result.question)
+        apart = judge(request.query, judged(others), result.question, is_asked=on_purpose)
         # A fact of another project must be asked for: small resemblance is everywhere.
         if apart.chance >= max(APART_CHANCE, silence):
             sources += [make_source(hit) for hit in others]

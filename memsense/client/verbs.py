@@ -73,6 +73,7 @@ from memsense.parameters import (
 )
 from memsense.search.prompt import TextFormat
 from memsense.search.request import (
+    CONTEXT_HITS,
     DEFAULT_CONTENT_BUDGET,
     DEFAULT_TOP_K,
     ContentLength,
@@ -614,10 +615,12 @@ class Memory:
         prompt: PromptText,
         *,
         max_tokens: Limit = 1_000,
+        top_k: TopK = CONTEXT_HITS,
         user_id: UserId | None = None,
         all_users: AllUsers = False,
         project: Name | None = None,
         silence: Share | None = None,
+        on_purpose: Switch = False,
         rules: Switch = True,
         card: Switch = True,
         agent_id: AgentFilter | None = None,
@@ -645,15 +648,16 @@ class Memory:
             context = memory.context("Which walnuts can she eat?", user_id="ada")
             messages.append({"role": "user", "content": context})
 
-        Lasting statements about the user come first, then the passages with the best chance to
-        matter, in the order of time: what the user said, and of an answer the stretch that meets
-        the prompt. If nothing known concerns the prompt, the text is empty; small talk is not even
-        searched for. Readers of logs remove the whole text again.
+        Standing rules and the user's name, health and diet come first, then the passages with the
+        best chance to matter, in the order of time: what the user said, and of an answer the
+        stretch that meets the prompt. If nothing known concerns the prompt, the text is empty;
+        small talk is not even searched for. Readers of logs remove the whole text again.
 
         Args:
             prompt: The prompt, at most 4,000,000 characters. What is pasted into it, such as a log,
                 is not searched for; of a long one only the sentences that ask are.
             max_tokens: Maximum length of the text, in tokens.
+            top_k: Maximum number of hits, up to 1,000.
             user_id: Whose memory to read: an id of your own. Required without `all_users`.
             all_users: Read the memory of all users in the namespace.
             project: The project that the prompt belongs to: memories of others come only if the
@@ -661,8 +665,10 @@ class Memory:
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
                 nothing is returned; 0 returns what fits of any prompt. Default: the setting
                 MEMSENSE_SILENCE, which is 0.5.
+            on_purpose: Memory is asked on purpose, as by a model's tool: a single word is a
+                question, and small talk is searched for.
             rules: Begin with the user's standing rules, also if nothing known concerns the prompt.
-            card: Begin with who the user is and what they wish, if the budget is of 800 tokens or
+            card: Begin with the user's name, health and diet, if the budget is of 800 tokens or
                 more.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
@@ -710,6 +716,7 @@ class Memory:
             # Cleaned before it is cut, which could leave half a key.
             query=self._context.clean(prompt) or "[private]",
             user_id=user_id,
+            top_k=top_k,
             filters=Filters(
                 agent_id=agent_id, session_ids=session_ids, since=checked_time(since),
                 until=checked_time(until), tags=tags, kinds=kinds,
@@ -725,6 +732,7 @@ class Memory:
             project=project,
             max_tokens=max_tokens,
             silence=self._context.settings.silence if silence is None else silence,
+            on_purpose=on_purpose,
             rules=rules,
             card=card,
             format=format,

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from inspect import cleandoc
@@ -10,27 +9,27 @@ from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
-from memsense.client.assembly import APART_CHANCE, prefer_project
 from memsense.client.verbs import Memory
 from memsense.declaration import parameters_of, unknown_argument
-from memsense.errors import MemSenseError, NotFoundError
-from memsense.inputs import LONGEST_NOTE, about, describe_argument_fault, whole_number
+from memsense.errors import MemSenseError
+from memsense.inputs import LONGEST_NOTE, describe_argument_fault, whole_number
 from memsense.mcp.answers import (
+    RECALL_TOKENS,
     describe_contents,
     explain_recall,
     format_change,
+    format_hits,
     format_recall,
     format_recent,
     format_remembered,
     format_verdict,
 )
-from memsense.mcp.scope import FindAccess, Scope
+from memsense.mcp.scope import Access, FindAccess, Scope
 from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
-from memsense.search.hits import Hit
 from memsense.search.request import FILTER_NAMES
 from memsense.text.prompts import searched
 from memsense.text.visible import show
-from memsense.types import ChosenKind, Chunk
+from memsense.types import ChosenKind
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +38,8 @@ CONTENT_BUDGET = 2_000
 """Largest length of a recalled memory, cut around the words of the question."""
 
 DEFAULT_TOP_K = 5
+"""Hits that an explained recall and why_not look at by default."""
+
 LARGEST_TOP_K = 20
 LARGEST_LIMIT = 50
 
@@ -56,7 +57,8 @@ Time = Annotated[str | None, Field(description="ISO 8601, such as 2026-03-01.")]
 Tags = Annotated[list[str] | None, Field(max_length=20, description="Short labels.")]
 Reason = Annotated[str | None, Field(max_length=LONGEST_NOTE)]
 TopK = Annotated[
-    int, whole_number(1, LARGEST_TOP_K), about("Maximum number of memories, up to 20.")
+    Annotated[int, whole_number(1, LARGEST_TOP_K)] | None,
+    Field(description="Maximum number of memories, up to 20."),
 ]
 
 
@@ -71,7 +73,7 @@ memory that recall did not return.
 def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
     """Put the search options in the place of a tool's `**options`."""
     declared = parameters_of(Memory.search)
-    options: dict[str, tuple[Any, Any]] = {"top_k": (TopK, DEFAULT_TOP_K)}
+    options: dict[str, tuple[Any, Any]] = {"top_k": (TopK, None)}
     for name in SHARED:
         # Models often send null for those that they don't use.
         text = PROJECT if name == "project" else declared[name].text
@@ -160,42 +162,49 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
-        query = "\n".join(searched(question))
-        arguments: dict[str, Any] = {
-            "content_budget": CONTENT_BUDGET,
-            **_set_only(options, access.scope),
-        }
-        result = await access.memory.search(query, trace=access.scope.trace, **arguments)
-        notes: list[str] = []
-        # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
-        decides_alone = explain or options.get("min_score") is not None
-        if access.scope.project is not None and options["project"] is None and not decides_alone:
+        arguments = _set_only(options, access.scope)
+        if explain or any(options[name] is not None for name in ("min_score", "project")):
+            return await self._search(access, question, arguments, explain=explain)
+        context = await access.memory.context(
+            question,
+            max_tokens=RECALL_TOKENS,
+            project=access.scope.project,
+            silence=access.silence,
+            on_purpose=True,
+            rules=False,
+            card=False,
+            trace=access.scope.trace,
+            **arguments,
+        )
+        # What is shown needs no reason.
+        reasons = ("silence", "projects", "prompt") if context else ()
+        notes = [it for it in context.notes if it.kind not in reasons]
+        return text_result(await self._finish(access, context, notes))
 
-            def is_own(chunk: Chunk) -> bool:
-                return not access.scope.project_apart(chunk)
-
-            if not all(is_own(hit.chunk) for hit in result):
-                # Others took places of the list: look into the own project alone, too.
-                arguments["project"] = access.scope.project
-                inside: Sequence[Hit] = ()
-                # Of a new folder, nothing is stored yet.
-                with suppress(NotFoundError):
-                    inside = await access.memory.search(query, trace=False, **arguments)
-                own, others = prefer_project(result, inside, is_own)
-                if others and replace(result, hits=others).relevance.chance >= APART_CHANCE:
-                    own += others
-                result = replace(result, hits=own[: options["top_k"]])
-        if result and not decides_alone:
-            chance = result.relevance.chance
-            if chance < access.silence:
-                notes.append(
-                    f"nothing known concerns it (chance {chance:.0%}); min_score=0 shows it"
-                )
-                result = replace(result, hits=())
-        if not result:
-            notes.append(describe_contents(access, await access.memory.stats()))
-        text = format_recall(access, result, notes, explain=explain)
+    async def _search(
+        self, access: Access, question: str, arguments: dict[str, Any], *, explain: bool
+    ) -> CallToolResult:
+        """Return the hits of a search: the call decides itself which are enough."""
+        arguments = {"top_k": DEFAULT_TOP_K, "content_budget": CONTENT_BUDGET, **arguments}
+        result = await access.memory.search(
+            "\n".join(searched(question)), trace=access.scope.trace, **arguments
+        )
+        notes: list[str] = [*result.notes]
+        if result.trace_id is not None:
+            notes.append(f"recorded: memsense://trace/{result.trace_id}")
+        is_silent = not explain and "min_score" not in arguments
+        if result and is_silent and (chance := result.relevance.chance) < access.silence:
+            notes.append(f"nothing known concerns it (chance {chance:.0%}); min_score=0 shows it")
+            result = replace(result, hits=())
+        text = await self._finish(access, format_hits(access, result, explain=explain), notes)
         return text_result(text, explain_recall(access, result, notes) if explain else None)
+
+    @staticmethod
+    async def _finish(access: Access, memories: str, notes: Sequence[str]) -> str:
+        """Return the text of a recall; one without memories says what memory holds."""
+        if not memories:
+            notes = [*notes, describe_contents(access, await access.memory.stats())]
+        return format_recall(memories, notes)
 
     @pass_texts_on
     async def remember(
@@ -257,9 +266,11 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         question = access.clean(question)
-        verdict = await access.memory.why_not(
-            question, chunk_id, **_set_only(options, access.scope)
-        )
+        arguments: dict[str, Any] = {
+            "top_k": DEFAULT_TOP_K,
+            **_set_only(options, access.scope),
+        }
+        verdict = await access.memory.why_not(question, chunk_id, **arguments)
         return format_verdict(access, verdict)
 
     @pass_texts_on

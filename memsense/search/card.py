@@ -1,4 +1,4 @@
-"""The card of a user: standing rules, who they are and what they wish, for the top of a prompt.
+"""The card of a user: standing rules, their name, health and diet, for the top of a prompt.
 
 The sentences are the user's own, found by the rules for facets when they were stored.
 """
@@ -24,25 +24,12 @@ UNTRUSTED: Final = "untrusted"
 KINDS: Final = ("stable", "preference")
 """Kinds of memories that lasting statements are in."""
 
+MOST: Final = 3
+"""Lines of the card: what else is known of the user comes where it concerns the prompt."""
+
 # Rules of memsense.draft.facets.rules in the order of what an answer depends on first, each with
-# the number of sentences that a card takes: of a home or a job the latest one alone is true.
-_RULES: Final = {
-    "name": 1,
-    "home": 1,
-    "work": 1,
-    "instruction": 6,
-    "identity": 2,
-    "health": 2,
-    "diet": 2,
-    "age": 1,
-    "household": 2,
-    "study": 1,
-    "prefer": 3,
-    "dislike": 2,
-    "favourite": 2,
-    "switch": 2,
-    "habit": 2,
-}
+# the number of sentences that a card takes.
+_RULES: Final = {"name": 1, "health": 2, "diet": 2}
 # "Keep that in mind" says nothing without what was said before it.
 _VAGUE = re.compile(r"(?:keep|remember|note) (?:that|this|it)\b", re.IGNORECASE)
 # Rules that hold in every project: of answers to the user, or of the person.
@@ -81,7 +68,7 @@ def make_card(
                 key = (_ORDER[rule], -chunk.memory_score, -(at - _START).total_seconds())
                 because = f"rule {rule!r}, memory score {chunk.memory_score:g}"
                 rows.append((key, CardLine(chunk=chunk, text=text, because=because), rule))
-    return _fit(rows, max_tokens=max_tokens, count=count, most=_RULES)
+    return _fit(rows, max_tokens=max_tokens, count=count, most=_RULES)[:MOST]
 
 
 def make_rules(

@@ -289,14 +289,13 @@ def write_prompt(
         [it for it in lines if excluded.isdisjoint((it.chunk.chunk_id, *it.chunk.message_ids))]
         for lines in (rules, card)
     )
-    # A message that is a rule is in the prompt already.
-    rule_texts = {it.text for it in rules}
     passages = [
-        it
-        for it in find_passages(sources, words, question)
-        if exchange_key(it.chunk) not in hidden
-        and (it.side != "user" or it.short.text.strip() not in rule_texts)
+        it for it in find_passages(sources, words, question) if exchange_key(it.chunk) not in hidden
     ]
+    # What a message says may stand in the rules and the card already.
+    texts = [it.text for it in (*rules, *card)]
+    quoted = {it.chunk.chunk_id for it in passages if _is_quoted(it.chunk.user_text, texts)}
+    passages = [it for it in passages if it.side != "user" or it.chunk.chunk_id not in quoted]
     style = _Style(
         with_dates=with_dates,
         with_users=len({it.chunk.user_id for it in passages}) > 1,
@@ -305,6 +304,7 @@ def write_prompt(
         calendar=question.calendar if question else DEFAULT_CALENDAR,
         today=_find_today(question, max_tokens) if with_dates else None,
         rules=rules,
+        quoted=quoted,
     )
     # Choose: the passage of the best chance first, each at its short length. Costs of lines are
     # added up, because a count of the whole for each of fifty passages would cost more than the
@@ -330,7 +330,7 @@ def write_prompt(
             for it in group:
                 costs += style.cost(_Quote(it, it.short.text, it.short.cut))
                 if it.side == "assistant" and (it.chunk.chunk_id, "user") not in chosen:
-                    costs += style.count(_opening_of(it.chunk))
+                    costs += style.count(style.opening(it.chunk))
                 titles[style.heading(it)] = None
             costs += sum(style.count(it) + 1 for it in titles if it not in headings)
             if costs > room:
@@ -440,9 +440,12 @@ def _date_end(quote: _Quote, present: Container[int | None]) -> _Quote:
     return replace(quote, passage=replace(quote.passage, source=replace(source, until=None)))
 
 
-def _opening_of(chunk: Chunk) -> str:
-    """Return the line of the user's that an answer without its question begins with."""
-    return fit_text(" ".join(chunk.user_text.split()), QUESTION_LENGTH, ()).text
+def _is_quoted(text: str, quotes: Sequence[str]) -> bool:
+    """Return whether the quotes hold all that a text says."""
+    rest = whole = " ".join(text.split())
+    for quote in quotes:
+        rest = rest.replace(quote, "")
+    return rest != whole and not any(map(str.isalnum, rest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,6 +459,8 @@ class _Style:
     calendar: Calendar
     today: date | None
     rules: Sequence[CardLine]
+    quoted: Container[int]
+    """Memories whose user's side is in the rules and the card."""
 
     @property
     def introduction(self) -> str:
@@ -559,11 +564,16 @@ class _Style:
             yield quote_lines(f"{label}{speaker}".rstrip(), text, after=": " if speaker else " ")
             label = ""
 
-    @staticmethod
-    def _sides(quotes: Sequence[_Quote]) -> list[tuple[str, str]]:
+    def opening(self, chunk: Chunk) -> str:
+        """Return the line of the user's that an answer without its question begins with."""
+        if chunk.chunk_id in self.quoted:
+            return ""
+        return fit_text(" ".join(chunk.user_text.split()), QUESTION_LENGTH, ()).text
+
+    def _sides(self, quotes: Sequence[_Quote]) -> list[tuple[str, str]]:
         """Return speakers and texts of one memory; an answer alone opens with its question."""
         first = quotes[0].passage
-        opening = _opening_of(first.chunk) if first.side == "assistant" else ""
+        opening = self.opening(first.chunk) if first.side == "assistant" else ""
         sides = [(first.chunk.user_speaker or "user", opening)] if opening else []
         return [*sides, *((it.passage.speaker, it.text) for it in quotes)]
 

@@ -20,6 +20,9 @@ from memsense.text.prompts import LONGEST_PROMPT, read_ends
 from memsense.types import Granularity, MemoryKind, PromptKind
 
 DEFAULT_TOP_K = 8
+CONTEXT_HITS = 30
+"""Hits of a context: more bring less than a point of the gold at 2,000 tokens."""
+
 LARGEST_TOP_K = 1000
 LONGEST_QUESTION = 8_000
 """Characters of a question after folding blanks; embedders read a few thousand at most."""

@@ -15,7 +15,7 @@ from memsense.text.scripts import HAN_AND_KANA
 
 PartKind = Literal["question", "task", "told", "pasted"]
 
-READ_AT_EACH_END: Final = 32_000
+READ_AT_EACH_END: Final = 16_000
 """Characters at each end of a long prompt that are read: who asks does so there."""
 
 MOST_KEPT: Final = 10
@@ -215,7 +215,7 @@ def _find_searched(text: str, parts: Sequence[Part], limit: int) -> list[str]:
 
 
 def read_ends(text: str) -> str:
-    """Return a text without what lies between its first and its last 32,000 characters.
+    """Return a text without what lies between its first and its last 16,000 characters.
 
     Of that, lines that end in a question mark are kept, the last ten: a question may stand between
     two logs.

@@ -33,11 +33,11 @@ SAID = {
         "2025-06-01T10:00:00Z",
     ),
     INSIDE: (
-        "I prefer green tea in the morning. Always serve green tea before every meeting.",
+        "I'm vegetarian and love green tea. Always serve green tea before every meeting.",
         "2026-01-05T10:00:00Z",
     ),
     LATE: (
-        "I live in Lisbon with my two cats. Never book any hotel in Lisbon without a kitchen.",
+        "My name is Ada Lisbon. Never book any hotel in Lisbon without a kitchen.",
         "2026-06-01T10:00:00Z",
     ),
 }

@@ -76,15 +76,30 @@ def test_small_talk_costs_no_search(known: MemSense) -> None:
     assert [trace.question for trace in known.traces.list(user_id="ada")] == ["Where do I live?"]
 
 
-def test_the_card_says_who_the_user_is_and_what_they_wish(known: MemSense) -> None:
+def test_the_card_has_the_users_name_health_and_diet_alone(known: MemSense) -> None:
     prompt = known.context("Which nuts can't I eat?", user_id="ada")
     card = [line.text for line in prompt.lines if line.chance is None]
-    assert "Please always answer in short sentences." in card
-    assert "I live in Lisbon with my two cats." in card
+    rule = "Please always answer in short sentences."
+    assert card == [rule, "I'm Ada.", "I'm allergic to walnuts."]
     assert "About the user:" in prompt
     without = known.context("Which nuts can't I eat?", user_id="ada", rules=False, card=False)
     assert "About the user" not in without
     assert all(line.chance is not None for line in without.lines)
+
+
+def test_what_a_rule_or_the_card_says_is_said_once(known: MemSense) -> None:
+    texts = (
+        "I am allergic to penicillin",
+        "Never book a hotel without a kitchen.",
+        "My name is Ivo.  Call me Ivo.",
+    )
+    for text in texts:
+        said = [("user", text), ("assistant", "The clinic was told to write it down.")]
+        known.add(said, user_id="ivo", session_id=text)
+    for prompt in ("What must the clinic know?", "Which hotel can I book?", "Am I allergic?"):
+        context = known.context(prompt, user_id="ivo", silence=0)
+        for sentence in ("I am allergic to penicillin", "without a kitchen", "My name is Ivo."):
+            assert context.count(sentence) == 1
 
 
 def test_memories_of_another_project_must_be_asked_for(known: MemSense) -> None:
@@ -134,11 +149,11 @@ def test_a_paste_that_the_prompt_refers_to_is_searched_for_too(known: MemSense) 
 
 
 def test_behind_the_first_line_few_memories_leave_out_the_unlikely(known: MemSense) -> None:
-    # Of 13 memories a line needs a chance of 5%.
+    # Of 13 memories a line needs a chance of 10%.
     for silence in (None, 0):
         lines = known.context("Which soup was for lunch?", user_id="ida", silence=silence).lines
         chances = [line.chance for line in lines if line.chance is not None]
-        assert (min(sorted(chances)[:-1]) >= 0.05) == (silence is None)
+        assert (min(sorted(chances)[:-1]) >= 0.1) == (silence is None)
 
 
 def test_a_prompt_holds_no_more_than_its_budget(known: MemSense) -> None:

@@ -134,7 +134,7 @@ def test_a_card_takes_only_kinds_that_both_it_and_the_caller_want(
     given: Any = {"user_id": "ada", **CONTEXT}
     assert_inside(card_of(memory.context(QUERY, kinds=["stable", "episodic"], **given)), {INSIDE})
     # The card's memories are asked for by kind; an episodic one is a passage all the same.
-    [chunk] = memory.add("I prefer cocoa in the evening.", user_id="bob", memory_kind="episodic")
+    [chunk] = memory.add("I don't drink cocoa.", user_id="bob", memory_kind="episodic")
     prompt = memory.context(QUERY, kinds=["episodic"], user_id="bob", **CONTEXT)
     assert (prompt.chunk_ids, card_of(prompt)) == ((chunk.chunk_id,), "")
 
@@ -144,15 +144,15 @@ def test_a_card_of_a_moment_quotes_what_was_said_by_then(memory: MemSense) -> No
         return memory.add(text, user_id="eve", session_id=session_id)[0]
 
     memory.settings.set(history="on")
-    first = add("I live in Porto.", "one")
-    forgotten = add("I prefer black coffee.", "two")
+    first = add("My name is Eva Porto.", "one")
+    forgotten = add("I don't drink black coffee.", "two")
     moment = forgotten.recorded_at
-    memory.update(first.chunk_id, content="I live in Madrid.")
+    memory.update(first.chunk_id, content="My name is Eva Madrid.")
     memory.forget(forgotten.chunk_id)
     now = card_of(memory.context(QUERY, user_id="eve", **CONTEXT))
-    assert now == "I live in Madrid."
+    assert now == "My name is Eva Madrid."
     then = card_of(memory.context(QUERY, user_id="eve", as_of=moment, **CONTEXT))
-    assert then == "I live in Porto. I prefer black coffee."
+    assert then == "My name is Eva Porto. I don't drink black coffee."
 
 
 def test_a_card_quotes_no_other_project_that_the_prompt_does_not_name(

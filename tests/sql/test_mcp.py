@@ -82,6 +82,29 @@ def test_a_remembered_text_is_recalled_in_every_client_mode(database_url: str, m
     serve(database_url, work, mode=mode)
 
 
+def test_a_recall_is_a_context_without_rules_and_card(database_url: str) -> None:
+    texts = {
+        "loom": "The red loom needs oil every March. Never oil the loom on a Sunday.",
+        "mill": "The mill's wheel is oiled with tallow.",
+    }
+    with open_memory(database_url) as memory:
+        for project, text in texts.items():
+            said = [{"role": "user", "content": text}]
+            memory.add(said, user_id="ada", session_id=project, project=project)
+        memory.add([{"role": "user", "content": "Call me Ada."}], user_id="ada", session_id="s")
+
+    async def work(client: Client) -> None:
+        for question in ("Which oil?", "oil", f"```\n{'mill ' * 300}\n```\nWhich loom needs oil?"):
+            with open_memory(database_url) as memory:
+                options: Mapping[str, Any] = {"on_purpose": True, "rules": False, "card": False}
+                context = memory.context(question, user_id="ada", project="loom", **options)
+            assert "The red loom" in context
+            assert "standing rules" not in context
+            assert await ask(client, "recall", question=question) == context
+
+    serve(database_url, work, scope=Scope(user_id="ada", project="loom"))
+
+
 def test_each_tool_says_when_to_use_it_and_what_it_does(database_url: str) -> None:
     async def work(client: Client) -> None:
         tools = (await client.list_tools()).tools
@@ -600,7 +623,7 @@ def test_a_server_that_traces_records_each_recall(database_url: str) -> None:
     async def recall(client: Client) -> None:
         await ask(client, "remember", text="I drink tea in Lisbon.")
         told = await ask(client, "recall", question="tea")
-        traces.append(told.rpartition("\nrecorded: ")[2])
+        traces.append(told.rpartition("\nnote: recorded: ")[2])
 
     async def look(client: Client) -> None:
         trace = await read(client, traces[0])
