@@ -7,12 +7,15 @@ Git ignores the pages; they are in docs/reference, among those that are written 
 - http.md: the routes, from the table of operations.
 - mcp.md: the tools, as the server describes them to a host.
 - settings.md: the environment variables, and the constants of the profiles.
+
+In docs, too: llms.txt and llms-full.txt, for language models, made of the tutorials and guides.
 """
 
 import inspect
 import re
 import sys
 import textwrap
+import tomllib
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -428,5 +431,47 @@ def write_pages(folder: Path) -> None:
         (folder / f"{name}.md").write_text(f"{title}\n\n{MARK}\n{rest}\n", encoding="utf-8")
 
 
+# For language models -----------------------------------------------------------------------------
+
+HOW_TO = ("Home", "Start", "Tutorials", "Guides", "Moving from")
+"""Parts of the navigation that llms.txt lists: tutorials and how-to."""
+
+
+def list_pages(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield title and file of each page of the navigation, in order."""
+    for entry in entries:
+        for title, target in entry.items():
+            if isinstance(target, str):
+                yield title, target
+            else:
+                yield from list_pages(target)
+
+
+def write_llms(folder: Path) -> None:
+    """Write llms.txt (llmstxt.org), which lists the tutorials and guides, and their whole text."""
+    project = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
+    base = project.get("site_url", "")
+    listed = [f"# {project['site_name']}", f"> {project['site_description']}"]
+    whole = [*listed]
+    for entry in project["nav"]:
+        [part] = entry
+        if part not in HOW_TO:
+            continue
+        lines: list[str] = []
+        for title, name in list_pages([entry]):
+            text = (ROOT / "docs" / name).read_text("utf-8")
+            address = base + re.sub(r"(index)?\.md$", "/", name).lstrip("/") or "./"
+            prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+            first = re.search(r"^(?![#<|!-])\S.*(?:\n\S.*)*", prose, re.MULTILINE)
+            summary = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first[0] if first else title)
+            summary = re.split(r"(?<=\.)\s", " ".join(summary.split()))[0].rstrip(":")
+            lines.append(f"- [{title}]({address}): {summary}")
+            whole.append(f"<!-- {address} -->\n{text.strip()}")
+        listed += [f"## {part}", "\n".join(lines)]
+    (folder / "llms.txt").write_text("\n\n".join(listed) + "\n", encoding="utf-8")
+    (folder / "llms-full.txt").write_text("\n\n".join(whole) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_pages(FOLDER)
+    write_llms(ROOT / "docs")
