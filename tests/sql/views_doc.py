@@ -28,11 +28,12 @@ These columns are described here alone, others at the first view that has them:
 
 @dataclass(frozen=True)
 class Shown:
-    """A view or function, its purpose, and an example query."""
+    """A view or function, its purpose, and an example query, with its output or without."""
 
     name: str
     purpose: str
     query: str
+    has_output: bool = False
 
 
 SHOWN = (
@@ -44,6 +45,7 @@ SHOWN = (
         "FROM memsense.recall_explain\n"
         "WHERE question = 'Where did Ada move?' AND hit_rank <= 2\n"
         "ORDER BY hit_rank, contribution DESC, route;",
+        has_output=True,
     ),
     Shown(
         "superseded_facts",
@@ -53,6 +55,7 @@ SHOWN = (
         "FROM memsense.superseded_facts\n"
         "WHERE user_id = 'cleo'\n"
         "ORDER BY older_id;",
+        has_output=True,
     ),
     Shown(
         "recall_candidates",
@@ -63,6 +66,7 @@ SHOWN = (
         "WHERE question = 'Where did Ada move?'\n"
         "ORDER BY position\n"
         "LIMIT 4;",
+        has_output=True,
     ),
     Shown(
         "trace_candidates",
@@ -82,6 +86,7 @@ SHOWN = (
         "       round(share_of_score::numeric, 3) AS share_of_score\n"
         "FROM memsense.route_contribution\n"
         "ORDER BY profile_name, share_of_score DESC, route;",
+        has_output=True,
     ),
     Shown(
         "recall_latency",
@@ -168,6 +173,7 @@ SHOWN = (
         "FROM memsense.session_timeline\n"
         "ORDER BY first_at, session_id\n"
         "LIMIT 2;",
+        has_output=True,
     ),
     Shown(
         "route_coverage",
@@ -194,6 +200,7 @@ FUNCTIONS = (
         "FROM memsense.explain((SELECT trace_id FROM memsense.traces\n"
         "                       WHERE question = 'Where did Ada move?'))\n"
         "WHERE hit_rank = 1;",
+        has_output=True,
     ),
     Shown(
         "recall_lexical(tenant, namespace, user_id, question, ...)",
@@ -201,6 +208,7 @@ FUNCTIONS = (
         " lexemes.",
         "SELECT rank, chunk_id, kind, round(score::numeric, 4) AS score\n"
         "FROM memsense.recall_lexical('default', 'default', 'ada', 'dog:1 vet:2', 4);",
+        has_output=True,
     ),
 )
 
@@ -303,7 +311,8 @@ def _example(connection: psycopg.Connection[Any], shown: Shown) -> list[str]:
     cursor = connection.execute(cast("LiteralString", shown.query))
     headings = [column.name for column in cursor.description or ()]
     rows = [[_cell(value) for value in row] for row in cursor]
-    return ["```sql", shown.query, "```", "", "```text", *_table(headings, rows), "```"]
+    query = ["```sql", shown.query, "```"]
+    return [*query, "", "```text", *_table(headings, rows), "```"] if shown.has_output else query
 
 
 def _cell(value: object) -> str:
