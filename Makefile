@@ -58,7 +58,7 @@ demo: setup  ## ingest the sample log, ask three questions and explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser test-typescript npm-mcp npm-agents npm-more-agents npm-page lint lint-others lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-generated docs generate manifest format
+.PHONY: test test-rest test-all test-timing test-faults test-leaks test-mcp test-agents test-browser test-typescript npm-mcp npm-agents npm-more-agents npm-page lint lint-others lint-ruff lint-format lint-types lint-types-all lint-layers lint-words lint-docs lint-generated docs generate manifest format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
 test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, no clocks, no other program
@@ -198,6 +198,9 @@ docs: $(VENV)/.installed-docs  ## write the reference and build the site into bu
 
 lint-words: setup-dev
 	$(BIN)/python tools/words.py
+
+lint-docs: setup-dev  ## count the words of the docs by kind, and check pages and sentences for length
+	$(BIN)/python tools/docs_words.py
 
 format: setup-dev  ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix .

@@ -32,7 +32,7 @@ WITHOUT_ROUTE: Mapping[str, str] = {
     "traces.flush": "each route that reads recorded searches does it",
     "traces.failures": _PROCESS,
     "jobs.start": f"{_PROCESS}, which starts its worker by itself",
-    "jobs.work": f"{_PROCESS}: `memsense jobs work`",
+    "jobs.work": f"{_PROCESS}: `memsense worker`",
     "models.add": "loads a model into the server, or names an address for it to call: an operator's"
     " act, `memsense model add`",
     "models.trial": "gives a Python object; `POST /v1/models/compare` compares models",

@@ -7,12 +7,15 @@ Git ignores the pages; they are in docs/reference, among those that are written 
 - http.md: the routes, from the table of operations.
 - mcp.md: the tools, as the server describes them to a host.
 - settings.md: the environment variables, and the constants of the profiles.
+
+In docs, too: llms.txt and llms-full.txt, for language models, made of the tutorials and guides.
 """
 
 import inspect
 import re
 import sys
 import textwrap
+import tomllib
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -128,19 +131,21 @@ def describe_parameters(function: Any) -> Mapping[str, str]:
 def describe_errors(function: Any) -> Mapping[str, str]:
     """Return a line for each error that a function raises."""
     raises = read_entries(split_docstring(function).get("Raises", ""))
-    return {error: f"- `{error}`: {text}" for error, text in raises.items()}
+    return {
+        error: f"`{error}` {text[:1].lower()}{text[1:].rstrip('.')}"
+        for error, text in raises.items()
+    }
 
 
 def format_call(name: str, parameters: Mapping[str, Parameter]) -> str:
-    """Return a function's name with its parameters and their defaults, as a block."""
+    """Return a function's name with its parameters and their defaults, as code."""
     written: list[str] = []
     for parameter, it in parameters.items():
         if it.is_keyword and "*" not in written:
             written.append("*")
         required = it.default is REQUIRED
         written.append(parameter if required else f"{parameter}={format_default(it.default)}")
-    lines = textwrap.wrap(f"{name}({', '.join(written)})", 100, subsequent_indent="    ")
-    return "\n".join(["```python", *lines, "```"])
+    return f"`{name}({', '.join(written)})`"
 
 
 def format_function(name: str, function: Any, shared: Mapping[str, str]) -> str:
@@ -158,9 +163,8 @@ def format_function(name: str, function: Any, shared: Mapping[str, str]) -> str:
     if returns not in {"", "None"} or described:
         parts.append(f"Returns `{returns}`. {described}".strip())
     if errors := describe_errors(function):
-        own = format_own(errors, shared)
-        names = ", ".join(f"`{error}`" for error, line in errors.items() if line not in own)
-        parts.append(f"Raises {names}".strip() + (":\n\n" + own if own else "."))
+        texts = [f"`{it}`" if shared.get(it) == line else line for it, line in errors.items()]
+        parts.append(f"Raises {'; '.join(texts)}.")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -196,7 +200,7 @@ def write_python() -> str:
         "## Shared arguments",
         "\n".join(arguments.values()),
         "## Shared errors",
-        "\n".join(errors.values()),
+        "\n".join(f"- {line}" for line in errors.values()),
         "## MemSense",
         format_text(split_docstring(MemSense)[""]),
     ]
@@ -246,6 +250,8 @@ def describe_options(command: Any) -> Mapping[str, str]:
         is_plain = isinstance(default, str | int | float) and not isinstance(default, bool)
         noted = " (required)" if param.required else f" (`{default}`)" if is_plain else ""
         text = " ".join((getattr(param, "help", "") or "").split())
+        if text.endswith(" Repeatable."):
+            text, written = text.removesuffix(" Repeatable."), f"{written}..."
         lines[written if is_argument else names[0]] = f"- `{written}`{noted}: {text}".rstrip(": ")
     return lines
 
@@ -266,7 +272,12 @@ def list_commands() -> Iterator[tuple[str, Any]]:
 def format_command(name: str, command: Any, shared: Mapping[str, str]) -> Iterator[str]:
     """Yield a command's part of the page."""
     yield f"{'#' * (2 + name.count(' '))} memsense {name}"
-    yield format_text(inspect.cleandoc(command.help or ""), "console")
+    text, _, rest = inspect.cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")
+    yield text
+    # One example shows the form; the help has more, and remarks.
+    examples = re.findall(r"^ {2,}(memsense (?:.*\\\n)*.*)", rest, re.MULTILINE)
+    if examples := [it for it in examples if it.strip() != f"memsense {name}"]:
+        yield f"```console\n{examples[0]}\n```"
     lines = describe_options(command)
     yield format_own(lines, shared)
     if names := [f"`{name}`" for name, line in lines.items() if shared.get(name) == line]:
@@ -283,6 +294,7 @@ def write_cli() -> str:
         (
             "Every command takes `--database-url`, `--tenant` and `--namespace`, before or after"
             " its name. [Output of the commands](output.md) has exit codes and fields of `--json`."
+            " `memsense help COMMAND` shows remarks and more examples."
         ),
         "## Shared options",
         "\n".join(shared.values()),
@@ -342,13 +354,18 @@ def write_mcp() -> str:
     ]
     for tool in cast("list[Any]", make_tools(find, read_only=False)):
         schema: Mapping[str, Any] = tool.parameters
-        rows = ["| argument | default | |", "| --- | --- | --- |"]
+        lines: list[str] = []
+        others: list[str] = []
         for name, it in schema.get("properties", {}).items():
-            needed = name in schema.get("required", ())
             value = it.get("default")
-            default = "required" if needed else "" if value is None else f"`{value!r}`"
-            rows.append(f"| `{name}` | {default} | {cell(it.get('description', ''))} |")
-        parts += [f"## {tool.name}", format_text(tool.description), "\n".join(rows)]
+            default = "required" if name in schema.get("required", ()) else value
+            written = f"`{name}`" + ("" if default is None else f" ({default})")
+            if text := " ".join(it.get("description", "").split()):
+                lines.append(f"- {written}: {text}")
+            else:
+                others.append(written)
+        lines += [f"- {', '.join(others)}"] if others else []
+        parts += [f"## {tool.name}", format_text(tool.description), "\n".join(lines)]
     return "\n\n".join(parts)
 
 
@@ -357,26 +374,23 @@ def write_mcp() -> str:
 
 def write_settings() -> str:
     """Return the page of the settings of a process, and of the constants of the profiles."""
-    rows = ["| variable | default | |", "| --- | --- | --- |"]
+    variables: list[str] = []
     for name, it in Settings.model_fields.items():
-        default = "" if it.default_factory or it.default is None else f"`{it.default}`"
+        default = "" if it.default_factory or it.default is None else f" (`{it.default}`)"
         secret = " A secret: it is never printed." if name in SECRETS else ""
         choices = get_args(it.annotation) if get_origin(it.annotation) is Literal else ()
         listed = f" One of {', '.join(f'`{each}`' for each in choices)}." if choices else ""
         text = it.description or ""
-        rows.append(
-            f"| `MEMSENSE_{name.upper()}` | {default} |"
-            f" {cell(text[:1].upper() + text[1:] + '.')}{listed}{secret} |"
-        )
+        sentence = " ".join(f"{text[:1].upper()}{text[1:]}.".split())
+        variables.append(f"- `MEMSENSE_{name.upper()}`{default}: {sentence}{listed}{secret}")
     described = read_arguments(inspect.getdoc(Profile) or "")
-    constants = [
-        f"| constant | {' | '.join(f'`{name}`' for name in SHIPPED)} | |",
-        "| --- |" + " --- |" * len(SHIPPED) + " --- |",
-    ]
+    constants: list[str] = []
     for spec in fields(Profile):
         if spec.name not in {"name", "weights"}:
-            values = " | ".join(str(getattr(PROFILES[name], spec.name)) for name in SHIPPED)
-            constants.append(f"| `{spec.name}` | {values} | {cell(described[spec.name])} |")
+            values = {name: getattr(PROFILES[name], spec.name) for name in SHIPPED}
+            usual = values.pop(SHIPPED[0])
+            others = "".join(f", `{name}` {it}" for name, it in values.items() if it != usual)
+            constants.append(f"- `{spec.name}` ({usual}{others}): {cell(described[spec.name])}")
     weights = [
         f"| route | {' | '.join(f'`{name}`' for name in SHIPPED)} |",
         "| --- |" + " --- |" * len(SHIPPED),
@@ -392,7 +406,7 @@ def write_settings() -> str:
                 " their origin; in Python, `load_settings(name=value)` and `Settings(name=value)`"
                 " override them."
             ),
-            "\n".join(rows),
+            "\n".join(variables),
             (
                 "Other variables: `MEMSENSE_USER` is the user of `memsense mcp` and of hooks"
                 " that name none; `MEMSENSE_FORMATS_DIR` is the folder of [your own formats]"
@@ -407,6 +421,7 @@ def write_settings() -> str:
             "### Weights of the routes",
             "\n".join(weights),
             "### Constants",
+            f"The value is that of `{SHIPPED[0]}`, and of the others unless they are named.",
             "\n".join(constants),
         ]
     )
@@ -428,5 +443,47 @@ def write_pages(folder: Path) -> None:
         (folder / f"{name}.md").write_text(f"{title}\n\n{MARK}\n{rest}\n", encoding="utf-8")
 
 
+# For language models -----------------------------------------------------------------------------
+
+HOW_TO = ("Home", "Start", "Tutorials", "Guides", "Moving from")
+"""Parts of the navigation that llms.txt lists: tutorials and how-to."""
+
+
+def list_pages(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield title and file of each page of the navigation, in order."""
+    for entry in entries:
+        for title, target in entry.items():
+            if isinstance(target, str):
+                yield title, target
+            else:
+                yield from list_pages(target)
+
+
+def write_llms(folder: Path) -> None:
+    """Write llms.txt (llmstxt.org), which lists the tutorials and guides, and their whole text."""
+    project = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
+    base = project.get("site_url", "")
+    listed = [f"# {project['site_name']}", f"> {project['site_description']}"]
+    whole = [*listed]
+    for entry in project["nav"]:
+        [part] = entry
+        if part not in HOW_TO:
+            continue
+        lines: list[str] = []
+        for title, name in list_pages([entry]):
+            text = (ROOT / "docs" / name).read_text("utf-8")
+            address = base + re.sub(r"(index)?\.md$", "/", name).lstrip("/") or "./"
+            prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+            first = re.search(r"^(?![#<|!-])\S.*(?:\n\S.*)*", prose, re.MULTILINE)
+            summary = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first[0] if first else title)
+            summary = re.split(r"(?<=\.)\s", " ".join(summary.split()))[0].rstrip(":")
+            lines.append(f"- [{title}]({address}): {summary}")
+            whole.append(f"<!-- {address} -->\n{text.strip()}")
+        listed += [f"## {part}", "\n".join(lines)]
+    (folder / "llms.txt").write_text("\n\n".join(listed) + "\n", encoding="utf-8")
+    (folder / "llms-full.txt").write_text("\n\n".join(whole) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_pages(FOLDER)
+    write_llms(ROOT / "docs")

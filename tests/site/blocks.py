@@ -221,7 +221,8 @@ def check_command(words: Sequence[str]) -> None:
 
 def _check_memsense(arguments: Sequence[str]) -> None:
     """Raise AssertionError for a command or an option that memsense does not have."""
-    command: Any = typer.main.get_command(app.root)
+    root: Any = typer.main.get_command(app.root)
+    command = root
     text = f"memsense {' '.join(arguments)}"
     options = _options_of(command)
     words = iter(app.hoist_global_options(arguments))
@@ -235,7 +236,8 @@ def _check_memsense(arguments: Sequence[str]) -> None:
         elif hasattr(command, "commands"):
             inner = command.get_command(None, word)
             # A group that runs by itself has options with values, too.
-            assert inner is not None or command.params, f"no command {word!r}: {text}"
+            runs_alone = command is not root and command.params
+            assert inner is not None or runs_alone, f"no command {word!r}: {text}"
             command = inner or command
             options |= _options_of(command)
 

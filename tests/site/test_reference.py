@@ -105,18 +105,18 @@ def test_every_route_tool_setting_and_constant_has_its_row(pages: Mapping[str, s
     find: Any = None
     for tool in make_tools(find, read_only=False):
         part = part_of(pages["mcp"], tool.name)
-        assert all(f"| `{name}` |" in part for name in tool.parameters["properties"])
+        assert all(f"`{name}`" in part for name in tool.parameters["properties"])
     settings = pages["settings"]
     for name, it in Settings.model_fields.items():
-        assert f"| `MEMSENSE_{name.upper()}` |" in settings
+        assert f"\n- `MEMSENSE_{name.upper()}`" in settings
         assert it.description, f"{name} has no description"
     for spec in fields(Profile):
-        assert spec.name in {"name", "weights"} or f"| `{spec.name}` |" in settings
+        assert spec.name in {"name", "weights"} or f"\n- `{spec.name}` (" in settings
 
 
 def defaults_in(part: str) -> Mapping[str, str]:
     """Return the default that a part of the Python reference shows, by argument."""
-    found = re.match(r"\n```python\n[\w.]+(\(.*?\))\n```\n", part, re.DOTALL)
+    found = re.match(r"\n`[\w.]+(\(.*\))`\n", part)
     [call] = ast.parse(f"def call{found[1] if found else '()'}: ...").body
     assert isinstance(call, ast.FunctionDef)
     takes = call.args
@@ -161,11 +161,11 @@ def test_python_command_line_and_reference_have_the_same_defaults(
 
 def test_profiles_of_the_reference_have_the_shipped_constants(pages: Mapping[str, str]) -> None:
     page = pages["settings"]
-    heads = re.findall(r"^\| constant \| (.*) \| \|$", page, re.MULTILINE)[0]
-    names = [name.strip("` ") for name in heads.split("|")]
     for spec in fields(Profile):
         if spec.name in {"name", "weights"}:
             continue
-        [row] = re.findall(rf"^\| `{spec.name}` \| (.*) \|$", page, re.MULTILINE)
-        values = row.split(" | ")[: len(names)]
-        assert values == [str(getattr(PROFILES[name], spec.name)) for name in names], spec.name
+        [row] = re.findall(rf"^- `{spec.name}` \(([^)]*)\): \S", page, re.MULTILINE)
+        usual, *others = row.split(", ")
+        named = dict(re.findall(r"`(\w+)` (\S+)", " ".join(others)))
+        values = {name: named.get(name, usual) for name in reference.SHIPPED}
+        assert values == {name: str(getattr(PROFILES[name], spec.name)) for name in values}

@@ -1,6 +1,6 @@
 """Generator of docs/reference/views.md: each view and function with a query and its output."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString, cast
@@ -20,16 +20,20 @@ The examples below ran on a small store: the user ada with three sessions and tw
 searches, the user ben with one session, and the user cleo with a fact that changed. Searches are
 recorded with `search(..., trace=True)`, `memsense search --trace`, or for a share of all searches
 by `MEMSENSE_TRACE_SAMPLE`.
+
+These columns are described here alone, others at the first view that has them:
+
 """
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A view or function, its purpose, and an example query."""
+    """A view or function, its purpose, and an example query, with its output or without."""
 
     name: str
     purpose: str
     query: str
+    has_output: bool = False
 
 
 SHOWN = (
@@ -41,6 +45,7 @@ SHOWN = (
         "FROM memsense.recall_explain\n"
         "WHERE question = 'Where did Ada move?' AND hit_rank <= 2\n"
         "ORDER BY hit_rank, contribution DESC, route;",
+        has_output=True,
     ),
     Shown(
         "superseded_facts",
@@ -50,6 +55,7 @@ SHOWN = (
         "FROM memsense.superseded_facts\n"
         "WHERE user_id = 'cleo'\n"
         "ORDER BY older_id;",
+        has_output=True,
     ),
     Shown(
         "recall_candidates",
@@ -58,7 +64,9 @@ SHOWN = (
         "       dropped_by, lost_to\n"
         "FROM memsense.recall_candidates\n"
         "WHERE question = 'Where did Ada move?'\n"
-        "ORDER BY position;",
+        "ORDER BY position\n"
+        "LIMIT 4;",
+        has_output=True,
     ),
     Shown(
         "trace_candidates",
@@ -69,7 +77,7 @@ SHOWN = (
         "WHERE trace_id = (SELECT trace_id FROM memsense.traces\n"
         "                  WHERE question = 'Where did Ada move?')\n"
         "ORDER BY position\n"
-        "LIMIT 4;",
+        "LIMIT 2;",
     ),
     Shown(
         "route_contribution",
@@ -78,6 +86,7 @@ SHOWN = (
         "       round(share_of_score::numeric, 3) AS share_of_score\n"
         "FROM memsense.route_contribution\n"
         "ORDER BY profile_name, share_of_score DESC, route;",
+        has_output=True,
     ),
     Shown(
         "recall_latency",
@@ -92,7 +101,8 @@ SHOWN = (
         "Which chunks has no search ever returned?",
         "SELECT user_id, chunk_id, granularity, session_id, times_candidate, best_position\n"
         "FROM memsense.never_recalled\n"
-        "ORDER BY times_candidate DESC, chunk_id;",
+        "ORDER BY times_candidate DESC, chunk_id\n"
+        "LIMIT 3;",
     ),
     Shown(
         "duplicate_chunks",
@@ -106,9 +116,10 @@ SHOWN = (
     Shown(
         "embedding_versions",
         "Which models do the vectors come from?",
-        "SELECT tenant, namespace, model, dimension, route, vectors, is_current, wrong_width\n"
+        "SELECT model, dimension, route, vectors, is_current, wrong_width\n"
         "FROM memsense.embedding_versions\n"
-        "ORDER BY route;",
+        "ORDER BY route\n"
+        "LIMIT 2;",
     ),
     Shown(
         "index_health",
@@ -116,7 +127,8 @@ SHOWN = (
         "SELECT index_name, method, is_unique, is_usable\n"
         "FROM memsense.index_health\n"
         "WHERE table_name = 'chunks'\n"
-        "ORDER BY index_name;",
+        "ORDER BY index_name\n"
+        "LIMIT 2;",
     ),
     Shown(
         "audit",
@@ -134,7 +146,7 @@ SHOWN = (
         "FROM memsense.lexeme_stats\n"
         "WHERE user_id = 'ada' AND granularity = 'turn'\n"
         "ORDER BY document_frequency DESC, lexeme\n"
-        "LIMIT 6;",
+        "LIMIT 3;",
     ),
     Shown(
         "recall_routes",
@@ -151,14 +163,17 @@ SHOWN = (
         "SELECT chunk_id, session_id, status, left(content, 40) AS content, next_chunk_id\n"
         "FROM memsense.chunk_overview\n"
         "WHERE user_id = 'ada' AND granularity = 'turn'\n"
-        "ORDER BY chunk_id;",
+        "ORDER BY chunk_id\n"
+        "LIMIT 2;",
     ),
     Shown(
         "session_timeline",
         "When did each session take place?",
         "SELECT user_id, session_id, first_at::date AS day, turns, session_chunks, inactive\n"
         "FROM memsense.session_timeline\n"
-        "ORDER BY first_at, session_id;",
+        "ORDER BY first_at, session_id\n"
+        "LIMIT 2;",
+        has_output=True,
     ),
     Shown(
         "route_coverage",
@@ -166,7 +181,8 @@ SHOWN = (
         "SELECT route, chunks, chunks_with_route, share\n"
         "FROM memsense.route_coverage\n"
         "WHERE user_id = 'ada' AND granularity = 'turn'\n"
-        "ORDER BY share DESC, route;",
+        "ORDER BY share DESC, route\n"
+        "LIMIT 3;",
     ),
     Shown(
         "pending_embeddings",
@@ -184,6 +200,7 @@ FUNCTIONS = (
         "FROM memsense.explain((SELECT trace_id FROM memsense.traces\n"
         "                       WHERE question = 'Where did Ada move?'))\n"
         "WHERE hit_rank = 1;",
+        has_output=True,
     ),
     Shown(
         "recall_lexical(tenant, namespace, user_id, question, ...)",
@@ -191,6 +208,7 @@ FUNCTIONS = (
         " lexemes.",
         "SELECT rank, chunk_id, kind, round(score::numeric, 4) AS score\n"
         "FROM memsense.recall_lexical('default', 'default', 'ada', 'dog:1 vet:2', 4);",
+        has_output=True,
     ),
 )
 
@@ -238,31 +256,63 @@ def fill(memory: MemSense) -> None:
     memory.traces.flush()
 
 
+SHARED = {
+    "tenant": "Name of the tenant.",
+    "tenant_id": "Number of the tenant, the first column of every key.",
+    "namespace": "Namespace within the tenant.",
+    "scope_id": "Number of the scope: tenant, namespace and user.",
+    "user_id": "The user whose memory it is, or was searched; null for a search of all users.",
+    "session_id": "The session that the chunk belongs to.",
+    "chunk_id": "The chunk.",
+    "granularity": "turn or session, of the chunk.",
+    "trace_id": "The recorded search.",
+    "question": "The question of the search.",
+    "recorded_at": "When the search or the change was recorded.",
+}
+"""Columns of many views, which the page describes once."""
+
+
 def render(connection: psycopg.Connection[Any]) -> str:
     """Return the whole document."""
-    told = [INTRODUCTION]
+    told = [INTRODUCTION, *_columns(SHARED), ""]
+    known = set(SHARED)
     for shown in SHOWN:
-        comments = connection.execute(
-            "SELECT obj_description(c.oid), a.attname, col_description(c.oid, a.attnum)"
-            " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0"
-            " WHERE c.oid = to_regclass('memsense.' || %s) ORDER BY a.attnum",
-            [shown.name],
-        ).fetchall()
-        told += [f"## {shown.name}", "", f"**{shown.purpose}** {comments[0][0]}", ""]
-        told += _example(connection, shown)
-        told += ["", "| column | |", "| --- | --- |"]
-        told += [f"| `{column}` | {comment} |" for _, column, comment in comments]
-        told += [""]
+        purpose, described = _comments(connection, shown.name)
+        told += [f"## {shown.name}", "", f"**{shown.purpose}** {purpose}", ""]
+        told += [*_example(connection, shown), ""]
+        lines = dict(zip(described, _columns(described), strict=True))
+        own = [line for column, line in lines.items() if not {column, line} & known]
+        told += [*own, ""] if own else []
+        named = [f"`{column}`" for column, line in lines.items() if line not in own]
+        told += [f"Also {', '.join(named)}.", ""]
+        known |= set(own)
     for shown in FUNCTIONS:
         told += [f"## {shown.name}", "", shown.purpose, "", *_example(connection, shown), ""]
     return "\n".join(told)
+
+
+def _comments(connection: psycopg.Connection[Any], view: str) -> tuple[str, dict[str, str]]:
+    """Return what the database says of a view and of its columns."""
+    cursor = connection.execute(
+        "SELECT a.attname, col_description(c.oid, a.attnum), obj_description(c.oid)"
+        " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0"
+        " WHERE c.oid = to_regclass('memsense.' || %s) ORDER BY a.attnum",
+        [view],
+    )
+    rows = cursor.fetchall()
+    return rows[0][2], {column: comment for column, comment, _ in rows}
+
+
+def _columns(described: Mapping[str, str]) -> list[str]:
+    return [f"- `{column}`: {comment}" for column, comment in described.items()]
 
 
 def _example(connection: psycopg.Connection[Any], shown: Shown) -> list[str]:
     cursor = connection.execute(cast("LiteralString", shown.query))
     headings = [column.name for column in cursor.description or ()]
     rows = [[_cell(value) for value in row] for row in cursor]
-    return ["```sql", shown.query, "```", "", "```text", *_table(headings, rows), "```"]
+    query = ["```sql", shown.query, "```"]
+    return [*query, "", "```text", *_table(headings, rows), "```"] if shown.has_output else query
 
 
 def _cell(value: object) -> str:
