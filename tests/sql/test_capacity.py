@@ -106,7 +106,7 @@ def test_the_figures_are_those_of_the_guide_and_the_results() -> None:
     assert f"bytes a chunk of the HNSW indexes | {capacity.INDEX_BYTES:,} |" in results
     assert f"a search, ms of the server's processor | {capacity.INDEXED_SEARCH_MS} |" in results
     assert f"{capacity.ACTIVE_BYTES // 1000} MB for each user who is active" in guide
-    assert f"| writes | 3 to {capacity.ADD_MS:.0f} ms of the server each |" in guide
+    assert f"writes: 3 to {capacity.ADD_MS:.0f} ms of the server each" in guide
     searches = [
         1000 / reckon(Load(users=17, exchanges=n, active_users=0)).search_ms
         for n in (1_000, 10_000)

@@ -132,8 +132,8 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
     assert weight.removesuffix("_weight") in first_cells(table) or f"`{weight}`" in table
 
 
-def test_the_guide_names_every_part_that_can_be_left_out() -> None:
-    told = re.search(r"\nParts are (.*?)\n\n", read("docs/guides/evaluation.md"), re.DOTALL)
+def test_the_reference_names_every_part_that_can_be_left_out() -> None:
+    told = re.search(r"\nParts are (.*?)\n\n", read("docs/reference/gold-format.md"), re.DOTALL)
     assert told
     assert set(re.findall(r"`(\w+)`", told[1])) == PARTS.keys() - set(ROUTES)
 
