@@ -5,37 +5,15 @@ wrappers serves every reader, because every message goes through the same builde
 """
 
 import re
-from typing import Final
 
-WRAPPERS: Final = (
-    "memsense-context",
-    "hook_context",  # Gemini CLI and its kin
-    "session_context",
-    "user-prompt-submit-hook",  # Claude Code
-    "qwen:user-prompt-submit-context",
-    "session-start-hook",
-    "system-reminder",
-    "system_reminder",
-    "relevant-memories",  # OpenClaw's plugins
-    "relevant_memories",
-    "memory-context",
-    "memory_context",
-    "recalled_memories",
-    "hindsight_memories",
-    "hindsight_context",
-    "supermemory-context",
-    "claude-mem-context",
-    "openviking-context",
-)
+from memsense.text.words import read_sections
+
+WRAPPERS = tuple(read_sections("records")["wrappers"].split())
 """Tags that hooks and memories put around the text that they inject."""
 
 _QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
-_CONTEXT = re.compile(
-    r"""\s*+<(user_info|project_layout|git_status|rules|additional_data|attached_files|timestamp
-    |open_and_recently_viewed_files|agent_skills|mcp_file_system|agent_transcripts
-    |environment_details|task_progress|feedback_context)>.*?</\1>\s*+""",
-    re.DOTALL | re.VERBOSE,
-)
+_TAGS = "|".join(read_sections("records")["context"].split())
+_CONTEXT = re.compile(rf"\s*+<({_TAGS})>.*?</\1>\s*+", re.DOTALL)
 _OPENING = re.compile(rf"<({'|'.join(WRAPPERS)})(?:\s[^<>\n]{{0,200}})?>")
 
 

@@ -14,7 +14,6 @@ from memsense.server.page.ask import form_error_status
 from memsense.server.page.visitors import (
     AnyVisitor,
     Visitor,
-    find_visitor,
     read_form,
     redirect_after_post,
 )
@@ -24,7 +23,7 @@ router = APIRouter(prefix="/ui/add", include_in_schema=False)
 FIELDS = ("user", "session", "user_text", "assistant_text", "tags", "at")
 
 
-async def find_writer(visitor: Annotated[Visitor, Depends(find_visitor)]) -> Visitor:
+async def find_writer(visitor: AnyVisitor) -> Visitor:
     """Return the visitor; raises ProblemError if the key lacks the scope `write`."""
     require_scope(visitor.caller, "write")
     return visitor

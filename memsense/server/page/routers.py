@@ -4,15 +4,12 @@ from fastapi import APIRouter
 
 from memsense.server.page import (
     add,
+    administration,
     ask,
     context,
     differences,
-    erasures,
-    health,
-    keys,
     memories,
     questions,
-    settings,
     sign_in,
     traces,
     users,
@@ -39,10 +36,7 @@ ROUTERS = (
     traces.router,
     differences.router,
     questions.router,
-    settings.router,
-    keys.router,
-    erasures.router,
-    health.router,
+    administration.router,
     users.router,
     missing,
 )
