@@ -139,7 +139,8 @@ def check_server(connection: Connection) -> None:
     ).fetchone()
     if row is None:
         raise ServerTooOldError(
-            "the server has no pgvector: install it (https://github.com/pgvector/pgvector),"
+            "the server has no pgvector: install it (on Debian and Ubuntu the package"
+            f" postgresql-{version // 10000}-pgvector, else https://github.com/pgvector/pgvector),"
             " or use the image pgvector/pgvector:pg18"
         )
     if tuple(int(part) for part in row[0].split(".")[:2]) < OLDEST_PGVECTOR:

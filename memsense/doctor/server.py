@@ -23,6 +23,9 @@ LEAST_WORK_MEM = 4 << 20
 LONGEST_PREPARED = 3600
 """Seconds that a transaction may be prepared."""
 
+_MOST_NAMED = 3
+"""Tables that a finding names; of more it says the number."""
+
 
 def examine_server(connection: Connection) -> Iterator[Finding]:
     """Examine the server's versions and settings; needs no schema."""
@@ -135,9 +138,12 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
         text = f"searches and writes run as {role or user.name}"
         yield info(text, check="security")
     if tables := list_unguarded(connection, role):
+        named = ", ".join(tables[:_MOST_NAMED])
+        others = len(tables) - _MOST_NAMED
+        more = f" and {others} other tables" if others > 0 else ""
         yield warning(
-            f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
-            "run 'memsense init --roles'; docs/guides/tenants.md, Without a superuser",
+            f"row-level security does not hold for {role or user.name} on {named}{more}",
+            "run 'memsense init --roles'; see the guide 'Many tenants', 'Without a superuser'",
             check="security",
         )
     sealed = "tenants are sealed, but " if standing.is_sealed else ""

@@ -3,7 +3,9 @@
 MEMSENSE_TEST_PYTHONS names the interpreters, joined as in PATH; by default the one of this test.
 Each gets an environment of its own with the built wheel. Python shows what it can't raise at the
 end of a program (an exception in a finalizer, a thread that is still there) on stderr alone, hence
-`-X dev` and errors for what nobody closed.
+`-X dev` and errors for what nobody closed. Deprecations are left out: they are of packages of
+others, and of Python to whoever forks a process with threads. So is asyncio's debug mode, which
+reads a clock.
 """
 
 import os
@@ -20,6 +22,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHONS = os.environ.get("MEMSENSE_TEST_PYTHONS", sys.executable).split(os.pathsep)
+OPTIONS = ["-X", "dev", "-W", "ignore::DeprecationWarning", "-W", "error::ResourceWarning"]
 EXTRAS = "langchain,langgraph,mcp,otel,parquet,server"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SKIPPED = re.compile(r'<!--- skip: next "[^"]+" -->\n```python\n.*?^```', re.MULTILINE | re.DOTALL)
@@ -104,7 +107,7 @@ OWN = {
                 await asyncio.gather(
                     *(memory.search("Where does Ada live?", user_id="ada") for _ in range(4))
                 )
-        asyncio.run(main())
+        asyncio.run(main(), debug=False)
         """,
     "asyncio, never closed": """
         import asyncio
@@ -112,13 +115,11 @@ OWN = {
         async def main():
             memory = await AsyncMemSense.open()
             await memory.search("Where does Ada live?", user_id="ada")
-        asyncio.run(main())
+        asyncio.run(main(), debug=False)
         """,
     "a fork before the end": """
-        import os, warnings
+        import os
         from memsense import MemSense
-        # Of Python, to whoever forks a process that has threads.
-        warnings.simplefilter("ignore", DeprecationWarning)
         memory = MemSense.open()
         memory.add("I moved to Lisbon.", user_id="ada")
         child = os.fork()
@@ -167,7 +168,9 @@ def page_programs() -> dict[str, str]:
         program = "\n".join(textwrap.dedent(block) for block in blocks)
         if re.search(r"^await ", program, re.MULTILINE):
             body = textwrap.indent(program, "    ")
-            program = f"import asyncio\nasync def main():\n{body}\nasyncio.run(main())\n"
+            program = (
+                f"import asyncio\nasync def main():\n{body}\nasyncio.run(main(), debug=False)\n"
+            )
         programs[name] = program
     return programs
 
@@ -220,7 +223,7 @@ def test_a_program_ends_without_a_word(
     hidden = ("MEMSENSE_", "PYTHON")
     variables = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
     done = subprocess.run(
-        [environment.python, "-X", "dev", "-W", "error::ResourceWarning", script],
+        [environment.python, *OPTIONS, script],
         env={**variables, "MEMSENSE_DATA_DIR": str(environment.data)},
         cwd=tmp_path,
         capture_output=True,

@@ -1,5 +1,6 @@
 """The figures of the README and docs/beside/index.md are those of the results that they name."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -28,7 +29,7 @@ def test_the_readmes_search_is_that_of_the_last_benchmark() -> None:
 
 
 def test_the_readmes_gold_per_token_is_that_of_the_results() -> None:
-    ours, trimmed = row(README, "gold turns in a prompt of 500 tokens")[1:3]
+    ours, trimmed = row(README, "evidence in a prompt of 500 tokens")[1:3]
     assert ours == f"{row(CONTEXT, 'LoCoMo 5-9: `memory.context`')[2]}%"
     lines = [line for line in CONTEXT.splitlines() if line.startswith("| one trimmed line a hit")]
     assert trimmed.endswith(f": {lines[0].split('|')[3].strip()}%")
@@ -50,3 +51,24 @@ def test_the_number_of_formats_is_that_of_the_list() -> None:
     found = re.search(r"\[(\d+) formats\]", BESIDE)
     assert found
     assert int(found[1]) == len(readers())
+
+
+def test_each_cell_of_the_readmes_table_has_a_source() -> None:
+    with (ROOT / "docs/beside/sources.csv").open(encoding="utf-8", newline="") as file:
+        sources = list(csv.DictReader(file))
+    table = README[README.index("| | memsense | mem0") :].partition("\n\n")[0].splitlines()
+    columns, _, *rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in table]
+    claims = {
+        (cells[0], column, claim)
+        for cells in rows
+        for column, claim in zip(columns[1:], cells[1:], strict=True)
+        if claim != "–"
+    }
+    assert {(it["row"], it["column"], it["claim"]) for it in sources} == claims
+    # What memsense lacks is not to be overlooked.
+    assert not any(cells[1] == "no" for cells in rows)
+    for source in sources:
+        address = source["address"]
+        assert re.fullmatch(r"2026-\d\d(-\d\d)?", source["date"]), source
+        assert source["sentence"], source
+        assert address.startswith("https://github.com/") or (ROOT / address).exists(), source

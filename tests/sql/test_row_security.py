@@ -314,4 +314,16 @@ def test_doctor_names_missing_policies_and_functions_without_an_index(database_u
         assert unforced.endswith("does not hold for postgres on chunks")
         assert "no index serves arrayoverlap" in unserved
     make_roles(database_url)
+
+
+def test_doctor_names_three_unguarded_tables_and_counts_the_others(database_url: str) -> None:
+    fill(database_url, "a")
+    tables = ("chunks", "embeddings", "items", "jobs", "scopes")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for table in tables:
+            name = sql.Identifier("memsense", table)
+            connection.execute(sql.SQL("ALTER TABLE {} DISABLE ROW LEVEL SECURITY").format(name))
+    [finding] = security_findings(database_url)
+    assert finding.endswith(f" on {', '.join(tables[:3])} and 2 other tables")
+    make_roles(database_url)
     assert security_findings(database_url) == []
