@@ -4,6 +4,7 @@ import json
 import random
 import string
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,11 @@ def rows_in(conn: psycopg.Connection[Any]) -> dict[str, list[str]]:
 
 
 def secrets_in(conn: psycopg.Connection[Any]) -> set[tuple[str, str]]:
-    return find_words(conn, KEY, PASSWORD, *PASSWORD.split("-"))
+    words = KEY, PASSWORD, *PASSWORD.split("-")
+    hashes = [sha256(SAID.encode()), sha256(json.dumps(["user", None, SAID]).encode())]
+    return find_words(
+        conn, *words, *(it.encode().hex() for it in words), *(it.hexdigest() for it in hashes)
+    )
 
 
 def fill(memory: MemSense, user_id: str = "ada") -> None:
