@@ -318,7 +318,7 @@ VALUES (%(tenant_id)s, %(erasure_id)s, %(namespace_id)s, %(kind)s, %(salt)s, %(u
 -- name: update_receipt
 -- Of an erasure that takes several transactions.
 UPDATE memsense.erasures
-SET counts = %(counts)s, erased_at = clock_timestamp(), purged_at = NULL, purged_full_at = NULL
+SET counts = %(counts)s, erased_at = now(), purged_at = NULL, purged_full_at = NULL
 WHERE tenant_id = %(tenant_id)s AND erasure_id = %(erasure_id)s;
 
 -- name: fetch_receipt

@@ -68,14 +68,11 @@ namespace_id = %(namespace_id)s AND (%(user_id)s::text IS NULL OR user_id = %(us
 namespace = %(namespace)s AND (%(user_id)s::text IS NULL OR user_id = %(user_id)s)
 
 -- name: list_values
--- The distinct values of a column behind one of them, and how many rows have each.
+-- The distinct values of a column, and how many rows have each.
 SELECT {column}::text, count(*)
 FROM memsense.{table}
-WHERE tenant_id = %(tenant_id)s AND {of}
-  AND (%(behind)s::text IS NULL OR {column} > %(behind)s::{type})
+WHERE tenant_id = %(tenant_id)s AND {of} AND {column} IS NOT NULL
 GROUP BY {column}
-ORDER BY {column}
-LIMIT %(limit)s
 
 -- name: replace_value
 UPDATE memsense.{table}

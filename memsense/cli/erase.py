@@ -164,7 +164,7 @@ def erasures(
 
 
 def _print_receipts(receipts: Sequence["Receipt"]) -> None:
-    rows = table("receipt", "when", "what", "who", "rows deleted", "gone from")
+    rows = table("receipt", "when", "what", "who", "deleted", "gone from")
     for receipt in receipts:
         counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items())
         add_row(

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.client.updating import as_session
-from memsense.db import run_read
+from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all
 from memsense.draft.vectors import BatchVectors
@@ -83,14 +83,15 @@ class Redacting:
         return Redaction(redacted=redacted, erasure_id=self.erasure_id if is_done else None)
 
     def _redact_columns(self, columns: Sequence[Column]) -> None:
-        """Redact columns outside of exchanges, a page of their values in each transaction."""
+        """Redact columns outside of exchanges, each value in a transaction."""
+        values = {**self.namespace.key, "user_id": self.user_id}
         for column in columns:
-            page = {**self.namespace.key, "user_id": self.user_id, "behind": None}
-            redact = partial(
-                redacting.redact_values, column, page, self.kinds, dry_run=self.dry_run
-            )
-            while (last_value := self._transact(redact)) is not None:
-                page["behind"] = last_value
+            find = partial(redacting.find_values, column=column, values=values, kinds=self.kinds)
+            for change in run_transaction(self.context.pool, find):
+                if self.dry_run:
+                    self.counts.update([*change.counts.elements()] * change.rows)
+                else:
+                    self._transact(partial(redacting.write_value, column, values, change))
 
     def _redact_page(
         self, user_id: str, scope: Scope, exchanges: Sequence[Sequence[Chunk]]

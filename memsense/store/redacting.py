@@ -273,44 +273,51 @@ def _join(chunk: Chunk | ChunkDraft) -> str:
     return " ".join((*texts, *chunk.tags))
 
 
-def redact_values(
-    column: Column,
-    values: Mapping[str, Any],
-    kinds: Collection[str],
-    connection: Connection,
-    *_: object,
-    dry_run: bool,
-) -> tuple[str | None, Counter[str]]:
-    """Redact a page of a column's distinct values, those behind `behind` of the `values`.
+class Change(NamedTuple):
+    """A value with secrets as it is stored and without them, its secrets by kind, and its rows."""
 
-    Return the last of them, None if no page follows, and the secrets by kind.
-    """
+    before: str
+    after: str
+    counts: Counter[str]
+    rows: int
+
+
+def find_values(
+    connection: Connection, column: Column, values: Mapping[str, Any], kinds: Collection[str]
+) -> list[Change]:
+    """Return the values of a column that hold secrets; the transaction reads all of them."""
+    changes: list[Change] = []
+    with connection.cursor("redact") as cursor:
+        cursor.execute(_fill("list_values", column), values)
+        for before, rows in cursor:
+            is_json = column.type == "jsonb"
+            value = json.loads(before) if is_json else before
+            after, counts = clean(value, secrets=kinds, passages=False)
+            if counts:
+                after = json.dumps(after) if is_json else after
+                changes.append(Change(before, after, counts, rows))
+    return changes
+
+
+def write_value(
+    column: Column, values: Mapping[str, Any], change: Change, connection: Connection, *_: object
+) -> tuple[None, Counter[str]]:
+    """Replace a value in all rows that have it; return None, and the secrets by kind."""
+    parameters = {**values, "before": change.before, "after": change.after}
+    names = ["replace_value"]
+    if column.table == "traces":
+        names = ["delete_candidates", "delete_value"]
+    elif column.table == "past_chunks":
+        # What the memory says now is shown in place of a state that can't be searched any more.
+        names = ["delete_value"]
+    elif column.table == "items":
+        lost = {*list_lexemes(change.before, "en")} - {*list_lexemes(change.after, "en")}
+        parameters["lexemes"] = sorted(lost)
+        names = ["delete_vectors", "forget_words", "replace_value"]
+    rows = [execute(connection, _fill(name, column), parameters) for name in names][-1]
+    return None, Counter({kind: count * rows for kind, count in change.counts.items() if rows})
+
+
+def _fill(name: str, column: Column) -> SQL:
     holes = {**column._asdict(), "of": fill(column.of, FILE)}
-
-    def statement(name: str) -> SQL:
-        return as_sql(fill(name, FILE, **holes))
-
-    counts: Counter[str] = Counter()
-    rows = fetch_all(connection, statement("list_values"), {**values, "limit": PAGE})
-    for before, number in rows:
-        is_json = column.type == "jsonb"
-        after, more = clean(
-            json.loads(before) if is_json else before, secrets=kinds, passages=False
-        )
-        counts.update({kind: number * count for kind, count in more.items()})
-        if not more or dry_run:
-            continue
-        change = {**values, "before": before, "after": json.dumps(after) if is_json else after}
-        if column.table == "traces":
-            execute(connection, statement("delete_candidates"), change)
-            execute(connection, statement("delete_value"), change)
-        elif column.table == "past_chunks":
-            # What the memory says now is shown in place of a state that can't be searched any more.
-            execute(connection, statement("delete_value"), change)
-        else:
-            if column.table == "items":
-                lost = {*list_lexemes(before, "en")} - {*list_lexemes(change["after"], "en")}
-                execute(connection, statement("delete_vectors"), change)
-                execute(connection, statement("forget_words"), {**change, "lexemes": sorted(lost)})
-            execute(connection, statement("replace_value"), change)
-    return (rows[-1][0] if len(rows) == PAGE else None), counts
+    return as_sql(fill(name, FILE, **holes))

@@ -9,10 +9,13 @@ client.py live DIR USER LOG      a life in a namespace of the user's name: inges
                                  re-indexes, goes over to another model, drops the first, and ends;
                                  says what it is at
 client.py work DIR NAMESPACE     does jobs until it is ended
+client.py redact DIR USER LAST   redacts a user's memory, kills itself at statement LAST, and else
+                                 ends with the number of statements
 """
 
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -25,10 +28,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from embedders import HashingEmbedder, TokenHashingEmbedder, Vectors
 
 from memsense import MemSense
-from memsense.client import worker
+from memsense.client import redacting, worker
 from memsense.config import Settings
 from memsense.errors import (
     ConnectionFailedError,
@@ -287,5 +291,27 @@ def do_jobs(data_dir: str, user_id: str) -> None:
         memory.jobs.work(threading.Event())
 
 
+def redact(data_dir: str, user_id: str, last: str) -> None:
+    """In small batches, so that there are many places to be killed at."""
+    redacting.AT_ONCE = 3
+    run, count = psycopg.Cursor.execute, 0
+
+    def run_counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == int(last):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run(*arguments, **options)
+
+    with open_memory(data_dir, HashingEmbedder()) as memory:
+        setattr(psycopg.Cursor, "execute", run_counted)  # noqa: B010 (its type is not this one's)
+        memory.erasures.redact(user_id=user_id)
+    print(count)
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "talk": talk, "import": bring_in, "live": live, "work": do_jobs, "redact": redact,
+}  # fmt: skip
+
 if __name__ == "__main__":
-    {"talk": talk, "import": bring_in, "live": live, "work": do_jobs}[sys.argv[1]](*sys.argv[2:])
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 from client import acknowledged_by
+from dumping import find_words
 from invariants import assert_whole, contents
 
 from memsense import MemSense
@@ -91,6 +92,42 @@ def test_work_that_is_killed_and_run_again_ends_as_work_that_ran_through(
         ).fetchall()
         assert indexes == [("killed", True), ("whole", True)]
         assert_whole(connection)
+
+
+def test_a_redaction_that_is_killed_anywhere_is_ended_by_the_next(
+    open_memory: OpenMemory, data_dir: Path, tmp_path: Path, kills: int, chance: random.Random
+) -> None:
+    memory = open_memory(redact="off")
+    log = tmp_path / "log.jsonl"
+    write_log(log, sessions=6)
+    log.write_text(log.read_text().replace("a secret of tea", "the db password is hunter2-Zebra"))
+    users = ["whole", *(f"killed{number}" for number in range(kills))]
+    for user_id in users:
+        memory.ingest(log, user_id=user_id, mode="hybrid", redact=False)
+        chunks = memory.list(user_id=user_id, limit=100)
+        first, second, *_ = [it for it in chunks if "hunter2" in it.user_text]
+        memory.forget(first.chunk_id, reason="the password is hunter2-Zebra")
+        memory.update(second.chunk_id, content={"assistant": "No word."})
+        memory.indexes.make_sessions(user_id)
+
+    def redact(user_id: str, last: int = 0) -> tuple[int, str]:
+        client = start_client("redact", data_dir, user_id, last)
+        printed, errors = client.communicate(timeout=PATIENCE)
+        assert last or client.returncode == 0, errors
+        return client.returncode, printed
+
+    with psycopg.connect(EmbeddedServer(data_dir).url, autocommit=True) as connection:
+        statements = int(redact("whole")[1])
+        whole = contents(connection, "whole")
+        for user_id in users[1:]:
+            last = chance.randint(1, statements)
+            print(f"killed at {last} of {statements}")
+            assert redact(user_id, last)[0] == -signal.SIGKILL
+            assert_whole(connection)
+            redact(user_id)
+            assert contents(connection, user_id) == whole
+        assert_whole(connection)
+        assert find_words(connection, "hunter2", "zebra") == set()
 
 
 # Everything at once ------------------------------------------------------------------------------
