@@ -32,6 +32,9 @@ LIMIT %(limit)s
 -- name: rules
 c.facet_spans @> '[{"rule": "standing"}]'::jsonb
 
+-- name: named
+c.chunk_id = ANY (%(chunk_ids)s::bigint[])
+
 -- name: everybody
 true
 

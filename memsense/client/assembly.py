@@ -183,8 +183,15 @@ def assemble(
     # What a chosen memory is to be read with may be no hit itself.
     known_ids = {chunk.chunk_id for source in sources for chunk in source.chunks}
     sources_of = {it: source for source in sources for it in (source.newer, source.older) if it}
-    partners = listing.chunks_by_id([it for it in sources_of if it not in known_ids][:PARTNERS])
-    for chunk_id, chunk in partners.items():
+    partner_ids = [it for it in sources_of if it not in known_ids][:PARTNERS]
+    # Through all filters, and of the moment that is asked for.
+    partners: Sequence[Chunk] = (
+        _list(listing, request, "newest", len(partner_ids), chunk_ids=partner_ids)
+        if partner_ids
+        else ()
+    )
+    for chunk in partners:
+        chunk_id = chunk.chunk_id
         source = sources_of[chunk_id]
         if chunk.project not in {None, source.chunks[0].project}:
             continue  # of another project, it neither replaces the hit nor is replaced
@@ -238,7 +245,13 @@ def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
 
 
 def _list(
-    listing: Listing, request: SearchRequest, order: Order, limit: int, *, only_rules: bool = False
+    listing: Listing,
+    request: SearchRequest,
+    order: Order,
+    limit: int,
+    *,
+    only_rules: bool = False,
+    chunk_ids: Sequence[int] | None = None,
 ) -> Sequence[Chunk]:
     """Return memories that the request's filters let through, of the moment that it asks for."""
     return listing.chunks(
@@ -251,4 +264,5 @@ def _list(
         cursor=None,
         as_of=request.as_of,
         only_rules=only_rules,
+        chunk_ids=chunk_ids,
     )

@@ -103,10 +103,11 @@ class Listing(Resource):
         contains: str | None = None,
         as_of: datetime | None = None,
         only_rules: bool = False,
+        chunk_ids: Sequence[int] | None = None,
     ) -> Page[Chunk]:
         """Return a page of chunks by event time; of all users if `user_id` is None.
 
-        With `only_rules`, those in which the user states a standing rule.
+        With `only_rules`, those in which the user states a standing rule; with `chunk_ids`, those.
         With `as_of`, the chunks that were active at that moment, as they were; the namespace must
         have kept its history since.
         """
@@ -124,6 +125,7 @@ class Listing(Resource):
                 contains=contains,
                 as_of=as_of,
                 only_rules=only_rules,
+                chunk_ids=chunk_ids,
             )
         )
         return _page(rows, limit, lambda it: write_cursor(order, *listing.after_chunk(it)))

@@ -65,11 +65,12 @@ def list_chunks(
     contains: str | None = None,
     as_of: datetime | None = None,
     only_rules: bool = False,
+    chunk_ids: Sequence[int] | None = None,
 ) -> list[Chunk]:
     """Return at most `limit` chunks by event time; those without one count as the oldest.
 
     With `contains`, only those whose text has these characters, in any case of letters.
-    With `only_rules`, those in which the user states a standing rule.
+    With `only_rules`, those in which the user states a standing rule; with `chunk_ids`, those.
     Forgotten chunks come without their text, and expired ones are left out. With `as_of`, the
     chunks are those that were active at that moment, as they were.
     """
@@ -91,6 +92,7 @@ def list_chunks(
             "limit": limit - len(chunks),
             "contains": contains,
             "as_of": as_of,
+            "chunk_ids": chunk_ids and list(chunk_ids),
         }
         whose = "everybody" if selected.user_id is None else "one_user"
         statement = _chunks(
@@ -99,7 +101,7 @@ def list_chunks(
             f"{order}_{part}",
             order,
             is_past=as_of is not None,
-            only_rules=only_rules,
+            holds="rules" if only_rules else "everybody" if chunk_ids is None else "named",
         )
         rows = fetch_all(connection, as_sql(statement), values)
         chunks += [withhold_forgotten(read_chunk(columns)) for columns in rows]
@@ -115,7 +117,7 @@ def _chunks(
     order: Order,
     *,
     is_past: bool,
-    only_rules: bool,
+    holds: str,
 ) -> str:
     """Return the statement of `list_chunks` for one order and one kind of page start."""
     scope = fill("listed_scope", FILE)
@@ -131,7 +133,7 @@ def _chunks(
         whose=fill(whose, FILE),
         behind=fill(behind, FILE),
         passes=join_conditions(filters),
-        holds=fill("rules" if only_rules else "everybody", FILE),
+        holds=fill(holds, FILE),
         order=f"c.occurred_at {direction}, c.chunk_id {by_id}",
     )
     return chunks_as_past(text, scope) if is_past else text

@@ -137,6 +137,52 @@ def test_a_newer_statement_of_another_project_replaces_nothing(known: MemSense) 
     assert "replicas" not in context
 
 
+@pytest.mark.parametrize(
+    "options", [{"exclude": ["new"]}, {"exclude_sessions": ["new"]}, {"session_ids": ["old"]}]
+)
+def test_a_newer_statement_that_a_filter_leaves_out_is_not_read_with_the_older(
+    known: MemSense, options: dict[str, Any]
+) -> None:
+    older, newer = (
+        known.add(
+            [{"role": "user", "content": text, "at": f"2026-01-{day}T10:00Z", "id": session}],
+            user_id="pia",
+            session_id=session,
+        )[0].chunk_id
+        for day, session, text in (
+            ("03", "old", "Holds on a berth expire after 20 minutes."),
+            ("07", "new", "The holds on a berth expire after 11 minutes from today."),
+        )
+    )
+    known.decide_change(older, newer, decision="set")
+    question = "How long until holds on a berth expire?"
+    assert "11 minutes" in known.context(question, user_id="pia", top_k=1)
+    context = known.context(question, user_id="pia", silence=0, top_k=1, **options)
+    assert "20 minutes" in context
+    assert "11 minutes" not in context
+
+
+def test_a_newer_statement_of_a_moment_has_the_words_of_then(known: MemSense) -> None:
+    known.settings.set(history="on")
+    first, second = (
+        known.add([{"role": "user", "content": text, "at": at}], user_id="ole", session_id=at)[0]
+        for at, text in (
+            ("2026-01-03T10:00Z", "Holds on a berth expire after 20 minutes."),
+            ("2026-01-07T10:00Z", "The holds on a berth expire after 11 minutes from today."),
+        )
+    )
+    known.decide_change(first.chunk_id, second.chunk_id, decision="set")
+    moment = second.recorded_at
+    known.update(
+        second.chunk_id, content="The holds on a berth expire after 45 minutes from today."
+    )
+    question = "How long until holds on a berth expire after 20 minutes?"
+    options: dict[str, Any] = {"user_id": "ole", "silence": 0, "top_k": 1, "max_tokens": 500}
+    assert "45 minutes" in known.context(question, **options)
+    then = known.context(question, as_of=moment, **options)
+    assert ("11 minutes" in then, "45 minutes" in then) == (True, False)
+
+
 def test_a_paste_that_the_prompt_refers_to_is_searched_for_too(known: MemSense) -> None:
     log = "\n".join(
         f"2026-03-16 10:{at:02}:11 ERROR ingress: too large body: {at} bytes" for at in range(20)
