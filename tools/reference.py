@@ -18,7 +18,7 @@ import textwrap
 import tomllib
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
@@ -111,6 +111,23 @@ def choose_shared(places: Iterable[Mapping[str, str]]) -> Mapping[str, str]:
     return {name: line for name, (line, count) in commonest.items() if count >= SHARED_FROM}
 
 
+def choose_common(
+    places: Sequence[Mapping[str, str]], shared: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the lines on which all places of a part agree, and that the top of the page lacks."""
+    lines: dict[str, set[str]] = {}
+    for place in places:
+        for name, line in place.items():
+            lines.setdefault(name, set()).add(line)
+    return {
+        name: line
+        for name, (line, *others) in lines.items()
+        if not others
+        and shared.get(name) != line
+        and sum(name in place for place in places) >= SHARED_FROM
+    }
+
+
 def format_own(lines: Mapping[str, str], shared: Mapping[str, str]) -> str:
     """Return the lines of a place that the top of its page lacks."""
     return "\n".join(line for name, line in lines.items() if shared.get(name) != line)
@@ -178,13 +195,9 @@ def public_methods(owner: type) -> Iterator[tuple[str, Any]]:
 
 def write_python() -> str:
     """Return the page of the Python API."""
-    resources = {
-        f"{name}.{method}".lstrip("."): function
-        for name, kind in sorted(parity.ALL_RESOURCES.items())
-        for method, function in public_methods(kind)
-    }
+    methods = [it for kind in parity.ALL_RESOURCES.values() for _, it in public_methods(kind)]
     items: Mapping[str, Any] = {name: getattr(memsense, name) for name in memsense.__all__}
-    functions = [*resources.values(), *filter(inspect.isfunction, items.values())]
+    functions = [*methods, *filter(inspect.isfunction, items.values())]
     arguments = choose_shared(map(describe_parameters, functions))
     errors = choose_shared(map(describe_errors, functions))
     shared = {**arguments, **errors}
@@ -194,8 +207,8 @@ def write_python() -> str:
             "Everything here is imported from `memsense`. `AsyncMemSense` has the methods and"
             " resources of `MemSense`, to be awaited; `memory.for_user(...)` those of one user's"
             " memory. [Shared arguments](#shared-arguments) and [errors](#shared-errors) are"
-            " described once; what a method describes itself is its own. An argument whose"
-            " default is None may be None."
+            " described here, those that a resource's methods have in common at the resource, and"
+            " others at their method. An argument whose default is None may be None."
         ),
         "## Shared arguments",
         "\n".join(arguments.values()),
@@ -204,13 +217,13 @@ def write_python() -> str:
         "## MemSense",
         format_text(split_docstring(MemSense)[""]),
     ]
-    resource = ""
-    for name, function in resources.items():
-        if (owner := name.rpartition(".")[0]) != resource:
-            resource = owner
-            kind = parity.ALL_RESOURCES[owner]
+    for owner, kind in sorted(parity.ALL_RESOURCES.items()):
+        methods = {f"{owner}.{it}".lstrip("."): each for it, each in public_methods(kind)}
+        common = choose_common(list(map(describe_parameters, methods.values())), shared)
+        if owner:
             parts += [f"## memory.{owner}", format_text(split_docstring(kind)[""])]
-        parts.append(format_function(name, function, shared))
+        parts.append("\n".join(common.values()))
+        parts += [format_function(it, each, {**shared, **common}) for it, each in methods.items()]
     names = ", ".join(f"`{name}`" for name, _ in public_methods(UserMemory))
     parts += [
         "## memory.for_user",
@@ -269,7 +282,9 @@ def list_commands() -> Iterator[tuple[str, Any]]:
         yield from below(name, root.get_command(None, name))
 
 
-def format_command(name: str, command: Any, shared: Mapping[str, str]) -> Iterator[str]:
+def format_command(
+    name: str, command: Any, shared: Mapping[str, str], common: Mapping[str, str]
+) -> Iterator[str]:
     """Yield a command's part of the page."""
     yield f"{'#' * (2 + name.count(' '))} memsense {name}"
     text, _, rest = inspect.cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")
@@ -279,9 +294,12 @@ def format_command(name: str, command: Any, shared: Mapping[str, str]) -> Iterat
     if examples := [it for it in examples if it.strip() != f"memsense {name}"]:
         yield f"```console\n{examples[0]}\n```"
     lines = describe_options(command)
-    yield format_own(lines, shared)
-    if names := [f"`{name}`" for name, line in lines.items() if shared.get(name) == line]:
-        yield f"[Shared](#shared-options): {', '.join(names)}."
+    if hasattr(command, "commands"):
+        yield "\n".join(common.values())
+    described = {**shared, **common}
+    yield format_own(lines, described)
+    if names := [f"`{name}`" for name, line in lines.items() if described.get(name) == line]:
+        yield f"Also {', '.join(names)}."
 
 
 def write_cli() -> str:
@@ -294,13 +312,19 @@ def write_cli() -> str:
         (
             "Every command takes `--database-url`, `--tenant` and `--namespace`, before or after"
             " its name. [Output of the commands](output.md) has exit codes and fields of `--json`."
-            " `memsense help COMMAND` shows remarks and more examples."
+            " `memsense help COMMAND` shows remarks and more examples. What a command only names"
+            ' ("Also") is described at its group, or among [the shared'
+            " options](#shared-options)."
         ),
         "## Shared options",
         "\n".join(shared.values()),
     ]
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for name, described in zip(listed, options, strict=True):
+        groups.setdefault(name.split()[0], []).append(described)
     for name, command in listed.items():
-        parts += format_command(name, command, shared)
+        common = choose_common(groups[name.split()[0]], shared)
+        parts += format_command(name, command, shared, common)
     return "\n\n".join(part for part in parts if part)
 
 

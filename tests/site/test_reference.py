@@ -56,6 +56,7 @@ def test_every_public_method_has_its_part_with_every_parameter(pages: Mapping[st
         function = getattr(function, "__func__", getattr(function, "fget", function))
         part = part_of(page, name)
         described = part + part_of(page, "Shared arguments")
+        described += part_of(page, f"memory.{resource}") if resource else part_of(page, "MemSense")
         assert list(defaults_in(part)) == list(parameters_of(function)), name
         for parameter in parameters_of(function):
             assert f"\n- `{parameter}`: " in described, f"{name}: {parameter}"
@@ -83,7 +84,7 @@ def test_every_command_has_its_part_with_every_option(pages: Mapping[str, str]) 
             options = [it for it in (*param.opts, *param.secondary_opts) if it.startswith("--")]
             if options and not getattr(param, "hidden", False):
                 assert f"`{options[0]}" in part, f"memsense {name}: {options[0]}"
-                described = part + shared
+                described = part + shared + part_of(page, f"memsense {name.split()[0]}")
                 assert all(f"{it}" in described for it in options), f"memsense {name}: {options}"
 
 
