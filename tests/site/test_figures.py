@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BESIDE = (ROOT / "docs/beside/index.md").read_text(encoding="utf-8")
 CONSTANTS = (ROOT / "docs/how/constants.md").read_text(encoding="utf-8")
-CONTEXT = (ROOT / "benchmarks/results/context.md").read_text(encoding="utf-8")
+EVALUATION = (ROOT / "benchmarks/results/context.md").read_text(encoding="utf-8")
 
 
 def row(page: str, start: str) -> list[str]:
@@ -27,10 +27,12 @@ def test_the_readmes_search_is_that_of_the_last_benchmark() -> None:
     assert original.endswith(f": {ten_thousand['original_ms']:.0f} ms")
 
 
-def test_the_readmes_gold_per_token_is_that_of_the_results() -> None:
+def test_the_readmes_gold_per_token_is_that_of_the_evaluation() -> None:
     ours, trimmed = row(README, "gold turns in a prompt of 500 tokens")[1:3]
-    assert ours == f"{row(CONTEXT, 'LoCoMo 5-9: `memory.context`')[2]}%"
-    lines = [line for line in CONTEXT.splitlines() if line.startswith("| one trimmed line a hit")]
+    assert ours == f"{row(EVALUATION, 'LoCoMo 5-9: `memory.context`')[2]}%"
+    lines = [
+        line for line in EVALUATION.splitlines() if line.startswith("| one trimmed line a hit")
+    ]
     assert trimmed.endswith(f": {lines[0].split('|')[3].strip()}%")
 
 
