@@ -3,14 +3,16 @@
     python -m benchmarks.fits.fit_rules
     python -m benchmarks.fits.fit_rules SENTENCES
 
-tests/data/rule_sentences.jsonl has sentences with `rule`, true or false: two of three are no rules,
-most of these written to look like one. Sentences that people write about other things are taken from
-sets of the panel (benchmarks/panel.py) whose licences allow it; few of them are rules, so that all
-count as none, at a lower weight. Two logistic regressions are fitted, with the vectors of the
-built-in English model and with the cues alone. The bias of each is shifted so that, in ten folds, at
-most 5% of the look-alikes and of the panel's sentences count as rules. With a file of SENTENCES
-that nobody looked at while the scorer was written (`text`, and `rule` or `is_rule`), nothing is
-fitted: its recall and its share of wrong rules are printed, by the file of weights as it is.
+rule_voices.jsonl, beside this file, has sentences in many voices (a backend coder, a chef, a doctor's
+office), with `rule`, true or false: most of the others are written to look like rules.
+tests/data/rule_sentences.jsonl has more of few writers. Sentences that people write about other
+things are taken from sets of the panel (benchmarks/panel.py) whose licences allow it; few of them are
+rules, so that all count as none, at a lower weight. Two logistic regressions are fitted, with the
+vectors of the built-in English model and with the cues alone. The bias of each is shifted so that,
+in ten folds of voices, 4% of the look-alikes of unknown voices count as rules. With a file of
+SENTENCES that nobody looked at while the scorer was written (`text`, and `rule` or `is_rule`),
+nothing is fitted: its recall and its share of wrong rules are printed, by the file of weights as it
+is.
 """
 
 import gzip
@@ -24,12 +26,14 @@ from numpy.typing import NDArray
 
 from memsense.draft.facets.standing import (
     LEAST_BY_CUES,
+    PAIRS,
     load_weights,
     own_sentences,
     read_cues,
 )
 from memsense.embed import OnnxEmbedder
 
+VOICES = Path(__file__).parent / "rule_voices.jsonl"
 SENTENCES = Path(__file__).parents[2] / "tests" / "data" / "rule_sentences.jsonl"
 WEIGHTS = Path(__file__).parents[2] / "memsense" / "data" / "minilm" / "standing_rules.npy"
 PANEL = Path(__file__).parents[3] / "shared" / "eval" / "panel"
@@ -37,20 +41,23 @@ SETS = ("lifebench-en", "molweni", "qmsum", "made-work", "made-long")
 A_SET = 300
 """Sentences of each set of the panel."""
 
-BACKGROUND = 0.15
+BACKGROUND = 0.6
 """Weight of such a sentence."""
 
-VECTOR_SCALE, CUE_SCALE, PENALTY = 5.0, 2.0, 3.0
-MOST_WRONG = 0.05
+VECTOR_SCALE, PAIR_SCALE, CUE_SCALE, PENALTY = 4.0, 5.0, 2.0, 3.0
+MOST_WRONG = 0.04
+FOLDS = 10
 
 Floats = NDArray[np.float64]
 
 
-def read(path: Path) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return the sentences of a file, and whether each is a rule."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def read(paths: list[Path]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.str_]]:
+    """Return the sentences of files, whether each is a rule, and whose it is, "" if not known."""
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in lines]
     labels = [str(row["rule"] if "rule" in row else row["is_rule"]) == "True" for row in rows]
-    return [row["text"] for row in rows], np.array(labels)
+    voices = [row.get("voice", "") for row in rows]
+    return [row["text"] for row in rows], np.array(labels), np.array(voices)
 
 
 def read_panel() -> list[str]:
@@ -71,47 +78,61 @@ def read_panel() -> list[str]:
 
 
 def fit(features: Floats, is_rule: NDArray[np.bool_], counts: Floats) -> Floats:
-    """Return the weights of a ridge-penalised logistic regression, that of the last column free."""
-    weights = np.zeros(features.shape[1])
-    penalty = PENALTY * np.eye(len(weights))
-    penalty[-1, -1] = 1e-9
-    for _ in range(60):
-        chances = 1 / (1 + np.exp(-features @ weights))
-        slope = features.T @ (counts * (is_rule - chances)) - penalty @ weights
-        curve = (features * (counts * chances * (1 - chances))[:, None]).T @ features + penalty
-        weights += np.linalg.solve(curve, slope)
-    return weights
+    """Return the weights of a ridge-penalised logistic regression, that of the last column free.
+
+    The curvature is at most that at even chances, so that one inverse serves all of the steps.
+    """
+    features, counts = features.astype(np.float32), counts.astype(np.float32)
+    penalty = np.full(features.shape[1], PENALTY, np.float32)
+    penalty[-1] = 1e-3
+    curve = (features * (counts / 4)[:, None]).T @ features
+    curve[np.diag_indices(len(curve))] += penalty
+    inverse = np.linalg.inv(curve)
+    weights = last = np.zeros(len(penalty), np.float32)
+    for step in range(150):
+        ahead = weights + (step / (step + 3)) * (weights - last)
+        chances = 1 / (1 + np.exp(-np.clip(features @ ahead, -30, 30)))
+        slope = (counts * (is_rule - chances)).astype(np.float32) @ features - penalty * ahead
+        last, weights = weights, ahead + inverse @ slope
+    return weights.astype(np.float64)
 
 
 def find_shift(
-    features: Floats, is_rule: NDArray[np.bool_], counts: Floats, name: str
-) -> float:
-    """Return the log odds above which few others are, in ten folds; print the recall there."""
-    folds = np.random.default_rng(1).permutation(len(features)) % 10
+    features: Floats, is_rule: NDArray[np.bool_], counts: Floats, voices: NDArray[np.str_], name: str
+) -> tuple[float, float]:
+    """Return the log odds above which few others of unknown voices are, and 99% of their rules.
+
+    Each voice is in one fold, so that no sentence is scored by weights of its own voice.
+    """
+    names = np.unique(voices)
+    fold_of = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % FOLDS, strict=True))
+    folds = np.array([fold_of[voice] for voice in voices])
+    # Sentences without a voice of their own are spread: they choose no threshold.
+    unnamed = voices == ""
+    folds[unnamed] = np.random.default_rng(1).integers(0, FOLDS, unnamed.sum())
     scores = np.zeros(len(features))
-    for fold in range(10):
+    for fold in range(FOLDS):
         inside = folds != fold
-        weights = fit(features[inside], is_rule[inside], counts[inside])
-        scores[~inside] = features[~inside] @ weights
-    rules, alike = scores[is_rule], scores[~is_rule & (counts == 1)]
+        scores[~inside] = features[~inside] @ fit(features[inside], is_rule[inside], counts[inside])
+    rules, alike = scores[is_rule & ~unnamed], scores[~is_rule & ~unnamed]
     panel = scores[counts < 1]
-    shift = max(
-        float(np.quantile(alike, 1 - MOST_WRONG)), float(np.quantile(panel, 1 - MOST_WRONG))
-    )
+    shift = float(np.quantile(alike, 1 - MOST_WRONG))
     print(
         f"{name}: AUC {(rules[:, None] > alike[None]).mean():.3f} against look-alikes, recall"
-        f" {(rules > shift).mean():.2f}, wrong {(alike > shift).mean():.3f} of look-alikes and"
+        f" {(rules > shift).mean():.3f}, wrong {(alike > shift).mean():.3f} of look-alikes and"
         f" {(panel > shift).mean():.3f} of the panel's sentences"
     )
-    return shift
+    return shift, float(np.quantile(rules, 0.01))
 
 
 def main() -> None:
     """Fit and write, or measure."""
-    texts, is_rule = read(Path(sys.argv[1]) if len(sys.argv) > 1 else SENTENCES)
+    paths = [Path(sys.argv[1])] if len(sys.argv) > 1 else [VOICES, SENTENCES]
     background = [] if len(sys.argv) > 1 else read_panel()
+    texts, is_rule, voices = read(paths)
     counts = np.array([1.0] * len(texts) + [BACKGROUND] * len(background))
     is_rule = np.append(is_rule, np.zeros(len(background), bool))
+    voices = np.append(voices, [""] * len(background))
     texts += background
     vectors, cues = OnnxEmbedder().embed(texts).astype(np.float64), read_cues(texts)
     if len(sys.argv) > 1:
@@ -126,19 +147,21 @@ def main() -> None:
             print(f"{name}: recall {recall:.3f}, wrong {wrong:.3f}")
         return
     scale = np.full(cues.shape[1], CUE_SCALE)
-    scale[-1] = 1.0
+    scale[:PAIRS], scale[-1] = PAIR_SCALE, 1.0
     weights = np.zeros((2, vectors.shape[1] + cues.shape[1]))
     for row, name, features in (
         (0, "vectors and cues", np.hstack([VECTOR_SCALE * (vectors - vectors.mean(0)), scale * cues])),
         (1, "cues alone", scale * cues),
     ):
+        shift, lowest = find_shift(features, is_rule, counts, voices, name)
         fitted = fit(features, is_rule, counts)
-        fitted[-1] -= find_shift(features, is_rule, counts, name)
+        fitted[-1] -= shift
         fitted[-cues.shape[1] :] *= scale
         if row == 0:
             fitted[: vectors.shape[1]] *= VECTOR_SCALE
             fitted[-1] -= vectors.mean(0) @ fitted[: vectors.shape[1]]
         weights[row, -len(fitted) :] = fitted
+    print(f"99% of the rules are above {lowest - shift:.2f} by the cues alone")
     np.save(WEIGHTS, weights.astype(np.float32))
 
 

@@ -3,14 +3,16 @@
 A rule is the one kind of memory that a model should follow, so that the sentence must be the
 user's own: nothing that is pasted, quoted, or said by another speaker counts (`own_sentences`).
 Which of the user's sentences are rules is decided by a logistic regression over the sentence's
-vector and its cues (`benchmarks/fits/fit_rules.py`).
+vector, its cues and its frame (`benchmarks/fits/fit_rules.py`).
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,7 @@ FEWEST_WORDS, MOST_WORDS = 2, 40
 LONGEST_MESSAGE: Final = 2_000
 """Characters of the user's own words beyond which they are not typed: no rule is looked for."""
 
-LEAST_BY_CUES: Final = -2.8
+LEAST_BY_CUES: Final = -4.0
 """Log odds by the cues alone below which a sentence gets no vector: 1% of rules are lost."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.floating] | None]
@@ -43,11 +45,16 @@ _CUES: Final = tuple(
     re.compile(cue, re.IGNORECASE) for cue in read_sections("standing")["cues"].split("\n")
 )
 _OPENERS: Final = read_sections("standing")["openers"].split()
+_FRAME: Final = frozenset(read_sections("standing")["frame"].split())
+_ENDING = re.compile("(?<=[a-z]{3})(?:ing|ed|ly|s|er|en)$")
+PAIRS: Final = 1_024
+"""Columns for pairs of neighbours in a sentence's frame, by their hash."""
 
 # Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
 _FOREIGN_LINE = re.compile(r"\s*(?:[>|<#$@`\[{]|//|--|==|\d{1,2}:\d\d|.*\s-->\s)")
 _LINE = re.compile(r"[^\n]+")
 _WORD = re.compile("[a-z']+")
+_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|\d[\d.,:%]*|[,;:!?.()-]")
 _LABEL = re.compile(r"\s*(?:[-*] )?(?P<label>[^:.?!\n]{1,60}):(?:\s|$)")
 # The user says "Rule: no spoilers.", but not "Nadja: no spoilers."
 _OWN_LABEL = re.compile(
@@ -147,15 +154,33 @@ def find_rules(text: str, embed: Embed, *, is_stated: bool = False) -> list[tupl
 
 
 def read_cues(sentences: Sequence[str]) -> NDArray[np.float64]:
-    """Return the cues of sentences, (n, cues) float64; the last one is 1."""
-    rows: list[list[float]] = []
+    """Return the cues of sentences, (n, cues) float64: pairs of their frame first; the last is 1.
+
+    The frame of a sentence is its small words and signs, and the ending of each other word: that
+    of "Dates are written in full." is "~s are ~en in ~ .".
+    """
+    rows: list[NDArray[np.float64]] = []
     for sentence in sentences:
+        frame = [_name_word(token) for token in _TOKEN.findall(sentence.lower())]
+        pairs = np.zeros(PAIRS)
+        for gram in {*frame, "^", "$", *map(" ".join, pairwise(["^", *frame, "$"]))}:
+            code = crc32(gram.encode())
+            pairs[code % PAIRS] += 1 if code >> 31 else -1
+        pairs /= max(float(np.linalg.norm(pairs)), 1.0)
         words = _WORD.findall(sentence.lower())
         opener = next((word for word in words if word != "please"), "")
         features = [float(bool(cue.search(sentence))) for cue in _CUES]
         features += [min(len(words), 30) / 30, *(float(opener == it) for it in _OPENERS), 1.0]
-        rows.append(features)
+        rows.append(np.append(pairs, features))
     return np.array(rows)
+
+
+def _name_word(token: str) -> str:
+    """Return a word of the frame as it is, any other by its ending, and a number as "#"."""
+    if token in _FRAME or not token[0].isalnum():
+        return token
+    ending = _ENDING.search(token)
+    return "#" if token[0].isdigit() else f"~{ending[0]}" if ending else "~"
 
 
 @cache
