@@ -144,16 +144,18 @@ def _only(rows: Sequence[T], statement: Statement) -> T:
 
 def fetch_batches(
     connection: Connection,
-    statement: str,
+    statement: Statement,
     values: Values,
     file: str = STORE,
     *,
-    of: type[T],
+    of: type[T] = ROW,
     size: int,
 ) -> Iterator[list[T]]:
     """Yield all rows in lists of `size`, in a transaction that stays open until the last one."""
-    with connection.cursor(statement, row_factory=class_row(of)) as cursor:
-        cursor.execute(query(statement, file), values)
+    text = query(statement, file) if isinstance(statement, str) else statement
+    make_rows: Any = tuple_row if of is ROW else class_row(of)
+    with connection.cursor("batches", row_factory=make_rows) as cursor:
+        cursor.execute(text, values)
         while batch := cursor.fetchmany(size):
             yield batch
 

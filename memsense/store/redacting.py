@@ -19,6 +19,7 @@ from memsense.db.rows import (
     execute,
     execute_many,
     fetch_all,
+    fetch_batches,
     fetch_value,
     fetch_values,
     find_one,
@@ -287,10 +288,9 @@ def find_values(
 ) -> list[Change]:
     """Return the values of a column that hold secrets; the transaction reads all of them."""
     changes: list[Change] = []
-    with connection.cursor("redact") as cursor:
-        cursor.execute(_fill("list_values", column), values)
-        for before, rows in cursor:
-            is_json = column.type == "jsonb"
+    is_json = column.type == "jsonb"
+    for batch in fetch_batches(connection, _fill("list_values", column), values, size=PAGE):
+        for before, rows in batch:
             value = json.loads(before) if is_json else before
             after, counts = clean(value, secrets=kinds, passages=False)
             if counts:
