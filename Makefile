@@ -161,7 +161,7 @@ test-leaks: setup-dev  ## compare random scopes and filters with a filter in Pyt
 lint: setup-dev  ## check with ruff, pyright, import-linter and tools/
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint-types lint-others
 
-lint-others: lint-ruff lint-format lint-words lint-generated lint-layers
+lint-others: lint-ruff lint-format lint-words lint-docs lint-generated lint-layers
 
 lint-ruff: setup-dev
 	$(BIN)/ruff check .
@@ -199,7 +199,7 @@ docs: $(VENV)/.installed-docs  ## write the reference and build the site into bu
 lint-words: setup-dev
 	$(BIN)/python tools/words.py
 
-lint-docs: setup-dev  ## count the words of the docs by kind, and check pages and sentences for length
+lint-docs: setup-dev
 	$(BIN)/python tools/docs_words.py
 
 format: setup-dev  ## format the code and sort the imports
