@@ -248,7 +248,7 @@ def _json_flag(
             is_eager=True,
             expose_value=False,
             callback=_note_json,
-            help="Short for --output json; docs/reference/output.md lists the fields.",
+            help="Short for --output json; the page 'Output of the commands' lists the fields.",
         ),
     ] = False,
 ) -> None:

@@ -34,7 +34,7 @@ def plan(
       memsense db capacity --users 100000 --exchanges 2000 --active 5000 --searches 200 --adds 50
 
     The bytes of an exchange are measured in this store if it has 1,000 exchanges or more; otherwise
-    they are those of docs/guides/capacity.md.
+    they are those of the guide 'How to plan capacity'.
 
     Args:
         users: Users. Default: those of this store.

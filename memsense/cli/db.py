@@ -46,7 +46,7 @@ def init(
 
     The embedded server is prepared at its first use; a database of your own needs this once.
     --roles needs a superuser or a user with CREATEROLE; from then on statements run as
-    memsense_app, which PostgreSQL keeps within one tenant (docs/guides/tenants.md).
+    memsense_app, which PostgreSQL keeps within one tenant (the guide 'How to keep tenants apart').
 
     Args:
         roles: Also create the roles that keep tenants apart.
@@ -96,7 +96,7 @@ def init(
             "searches can't use indexes below the row-level security of this database: as"
             " memsense_app a search reads every chunk of a memory, and the tables' owner, whose"
             " searches use indexes, is not limited to one tenant; 'memsense init --roles' mends"
-            " both (docs/guides/tenants.md, Without a superuser)",
+            " both (the guide 'How to keep tenants apart', Without a superuser)",
             err=True,
         )
     # Imported here, since it brings numpy along, which no other command of this module needs.

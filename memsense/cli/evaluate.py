@@ -123,7 +123,7 @@ def jsonl(
     study: measuring.Study,
     output: Output = "table",
 ) -> None:
-    """Measure recall on a gold set of your own; docs/guides/evaluation.md has its format.
+    """Measure recall on a gold set of your own; the guide 'How to measure recall' has its format.
 
     \b
       memsense eval jsonl gold.jsonl --ci
@@ -134,7 +134,7 @@ def jsonl(
     names another.
 
     Args:
-        file: Gold set (docs/guides/evaluation.md).
+        file: Gold set (the guide 'How to measure recall').
     """
     target = target_of(ctx)
     families = _study_conversations(target, file, evaluation.read_gold(file), choose, study)
@@ -152,7 +152,7 @@ def beam(
     study: measuring.Study,
     output: Output = "table",
 ) -> None:
-    """Measure recall on BEAM, long chats with an assistant (docs/guides/evaluation.md).
+    """Measure recall on BEAM, long chats with an assistant (the guide 'How to measure recall').
 
     \b
       memsense eval beam beam100k.jsonl

@@ -34,7 +34,8 @@ def hook(
 
     Before a prompt it prints the memories that answer the prompt; when a turn or a session ends,
     it stores what was said. It never keeps an agent waiting: on any failure it ends soon
-    after the timeout, with exit code 0 and the reason on stderr. See docs/guides/hooks.md.
+    after the timeout, with exit code 0 and the reason on stderr. See the guide
+    'How to give a coding agent memory by hooks'.
 
     Args:
         agent: claude-code, codex, gemini or opencode.

@@ -108,7 +108,7 @@ def ingest(
             0: none does.
         map_fields: Where the files keep what memory needs: columns or JSONPaths by field, or a
             format's file. Such as content=said, messages='$.events[*]' or walks.toml;
-            docs/reference/mapping-fields.md describes the fields. Repeatable.
+            the page 'Fields of a mapping' describes the fields. Repeatable.
         preview: Show the first conversations, what is kept and what is left out; store nothing.
         tries: Like --preview, and a file in an unknown form is read by the mapping that fits
             best, whose command is shown.

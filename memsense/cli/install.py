@@ -43,9 +43,10 @@ def install(
     Prints its changes to the files, and keeps a backup next to each file. --remove takes only these
     changes out: a file that was not changed since is restored to the byte. With --hooks the
     agent gets memories before each prompt, and each session is stored when a turn ends
-    (docs/guides/hooks.md). --tenant and --namespace go into the server's arguments, --database-url
-    into its environment; a URL with a password is refused: put the password into ~/.pgpass. See
-    docs/guides/mcp.md for other hosts.
+    (the guide 'How to give a coding agent memory by hooks'). --tenant and --namespace go into the
+    server's arguments, --database-url into its environment; a URL with a password is refused: put
+    the password into ~/.pgpass. See the guide 'How to give a model memory over MCP' for other
+    hosts.
 
     Args:
         user: User whose memory to serve.

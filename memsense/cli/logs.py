@@ -47,7 +47,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the format.")
 def formats(ctx: typer.Context, *, output: Output = "table") -> None:
     """List the log formats that `memsense ingest` reads, in the order in which it tries them, and
     where programs keep such logs; a * stands for any name. Formats are readers of memsense, files
-    (docs/guides/mappings.md), readers of installed packages, and your own.
+    (the guide 'How to read a file of any form'), readers of installed packages, and your own.
 
     \b
       memsense formats
@@ -96,8 +96,8 @@ def add_format(
       memsense formats add theirs --from ~/Downloads/theirs.toml
 
     Args:
-        fields: Column or JSONPath that holds a field; docs/reference/mapping-fields.md describes
-            them. Repeatable.
+        fields: Column or JSONPath that holds a field; the page 'Fields of a mapping'
+            describes them. Repeatable.
         file: Take the format from its file (*.toml).
         description: What the format is, in a line.
     """

@@ -45,7 +45,8 @@ def mcp(
 
     Tools: recall, remember, why_not, recent, forget, restore, feedback. These options choose the
     user; the model can't. With --http one process serves any number of hosts, at
-    http://127.0.0.1:8765/mcp. docs/guides/mcp.md has the configuration of each host.
+    http://127.0.0.1:8765/mcp. The guide 'How to give a model memory over MCP' has the configuration
+    of each host.
 
     Args:
         user: User whose memory to serve. Default: MEMSENSE_USER, else your login name.

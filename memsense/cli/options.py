@@ -61,7 +61,8 @@ Output = Annotated[
     ),
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON; docs/reference/output.md lists the fields.")
+    bool,
+    typer.Option("--json", help="Print JSON; the page 'Output of the commands' lists the fields."),
 ]
 User = Annotated[
     str | None,

@@ -23,10 +23,10 @@ def export(
     selection: Selection,
     output: Output = "table",
 ) -> None:
-    """Write a user's memory, or everybody's, to a file of JSON lines (docs/guides/export.md).
+    """Write a user's memory, or everybody's, to a file of JSON lines.
 
     A FILE that ends in .parquet is written as Parquet, for analysis; `import` reads JSON lines
-    only.
+    only. The guide 'How to export and import' describes the fields.
 
     \b
       memsense export ada.jsonl --user ada

@@ -930,7 +930,8 @@ class Memory:
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; a forgotten memory is in it without texts: docs/guides/export.md.
+        its stored profiles; a forgotten memory is in it without texts (the guide
+        'How to export and import').
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in

@@ -35,7 +35,7 @@ def spread(url: str) -> Spread:
         if row is None:
             raise ConfigurationError(
                 "the server has no Citus: install it and put it first in shared_preload_libraries"
-                " (docs/guides/citus.md), or leave --citus out"
+                " (the guide 'How to run on a Citus cluster'), or leave --citus out"
             )
         if row[0] is None:
             connection.execute(query("create_citus", FILE))

@@ -51,7 +51,7 @@ never more for a user with HNSW indexes than the 78.6 of 300,000.
 ADD_MS = 4.0
 """Processor time of the server for an add."""
 
-Origin = Literal["this store", "docs/guides/capacity.md"]
+Origin = Literal["this store", "the guide 'How to plan capacity'"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,8 +217,8 @@ def work_out(
 ) -> Capacity:
     """Return what a load needs, from what is measured in a store, with or without token vectors."""
     each, index = EXCHANGE_BYTES + TOKEN_BYTES * has_tokens, INDEX_BYTES
-    each_from: Origin = "docs/guides/capacity.md"
-    index_from: Origin = "docs/guides/capacity.md"
+    each_from: Origin = "the guide 'How to plan capacity'"
+    index_from: Origin = "the guide 'How to plan capacity'"
     if measured.exchanges >= LEAST_EXCHANGES:
         each, each_from = ceil(measured.bytes / measured.exchanges), "this store"
     if measured.indexed_exchanges >= LEAST_EXCHANGES:
@@ -244,7 +244,8 @@ def work_out(
         machines = (search_cores + add_cores) / machine.cores
         reasons.append(
             f"searches and adds need {search_cores + add_cores:.0f} cores, a machine has"
-            f" {machine.cores}: searches can go to standbys (docs/guides/replicas.md)"
+            f" {machine.cores}: searches can go to standbys (the guide 'How to search on a"
+            " replica')"
         )
     if add_cores > machine.cores:
         advice = "a Citus cluster"
@@ -266,7 +267,7 @@ def work_out(
     if advice == "a Citus cluster":
         reasons.append(
             "a tenant stays on one node: the users have to belong to many tenants"
-            " (docs/guides/citus.md)"
+            " (the guide 'How to run on a Citus cluster')"
         )
     if each_from != "this store" and measured.dimension not in {None, MEASURED_DIMENSION}:
         reasons.append(

@@ -143,7 +143,8 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
         more = f" and {others} other tables" if others > 0 else ""
         yield warning(
             f"row-level security does not hold for {role or user.name} on {named}{more}",
-            "run 'memsense init --roles'; see the guide 'Many tenants', 'Without a superuser'",
+            "run 'memsense init --roles'; see the guide 'How to keep tenants apart', 'Without a"
+            " superuser'",
             check="security",
         )
     sealed = "tenants are sealed, but " if standing.is_sealed else ""

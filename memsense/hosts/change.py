@@ -148,7 +148,7 @@ def _check_edit(editor: ModuleType, file: Path, after: str, expected: Mapping[st
     if _parse(editor, file, after) != expected:
         raise ConfigurationError(
             f"memsense can't edit {file} without changing other settings: add the lines of"
-            " docs/guides/mcp.md by hand"
+            " the guide 'How to give a model memory over MCP' by hand"
         )
 
 

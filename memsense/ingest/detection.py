@@ -35,11 +35,12 @@ class UnknownFormError(IngestError):
     def __init__(self, label: str, fault: str, proposals: Sequence[Proposal]) -> None:
         self.proposals = proposals
         tries = (
-            f"{one.description}; try: {one.command(label)} --preview (docs/guides/mappings.md),"
-            f" which reads {one.result}"
+            f"{one.description}; try: {one.command(label)} --preview, which reads {one.result}"
             for one in proposals
         )
-        ending = "; for a form of your own, write a mapping (docs/guides/mappings.md)"
+        ending = (
+            "; for a form of your own, write a mapping (the guide 'How to read a file of any form')"
+        )
         if proposals:
             ending = f". It looks like {'. Or like '.join(tries)}; --try shows it"
         super().__init__(f"{label}: {fault}{ending}")

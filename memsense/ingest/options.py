@@ -37,7 +37,7 @@ class ReadOptions(Input):
         date_order: Order of day, month and year, which settles `03/04/21`.
         map: Where a file keeps what memory needs: fields with their paths, such as
             `{"messages": "$.events[*]", "role": "author"}`, or the path of a format's file.
-            docs/reference/mapping-fields.md describes the fields.
+            the page 'Fields of a mapping' describes the fields.
         columns: Column of a CSV or JSON row for each field: session, role, content, time, id,
             order, speaker, prompt or response.
         sidechains: Read the sessions of sub-agents too, as sessions of their own.

@@ -54,7 +54,7 @@ class Term:
     """One signed term of a score.
 
     Attributes:
-        name: Name of the term, as in docs/how/terms.md.
+        name: Name of the term, as in the page 'Terms of the score'.
         value: Value of the term before it is weighted.
         weight: Weight of the term in the profile.
         contribution: weight * value.

@@ -62,7 +62,9 @@ ALL_ALIKE: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A complete set of constants for one way to rank; docs/how/retrieval.md has each formula.
+    """A complete set of constants for one way to rank.
+
+    The page 'How recall ranks' has each formula.
 
         profile = PROFILES["balanced"].override(name="mine", lexical=1.5, mmr_lambda=0.9)
 

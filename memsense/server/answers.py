@@ -656,7 +656,7 @@ class SettingsChange(WithoutMemory, answer_of(RecordedChange)):
 
 
 class ProfileAnswer(WithoutMemory, Tagged, _AsDict):
-    """The constants of a profile; docs/how/retrieval.md explains each."""
+    """The constants of a profile; the page 'How recall ranks' explains each."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -89,7 +89,7 @@ def test_bytes_of_a_large_enough_store_count_instead_of_the_guides() -> None:
     own = replace(EMPTY, users=1, exchanges=2_000, bytes=20_000_000, dimension=1536)
     it = reckon(load, own)
     assert (it.exchange_bytes, it.exchange_bytes_from) == (10_000, "this store")
-    assert (it.index_bytes, it.index_bytes_from) == (4_276, "docs/guides/capacity.md")
+    assert (it.index_bytes, it.index_bytes_from) == (4_276, "the guide 'How to plan capacity'")
     it = reckon(load, replace(own, indexed_exchanges=1_000, index_bytes=9_000_000))
     assert (it.index_bytes, it.index_bytes_from) == (9_000, "this store")
     it = reckon(load, replace(own, exchanges=999))
