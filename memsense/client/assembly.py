@@ -34,6 +34,12 @@ FEWEST, MOST = 20, 200
 2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 10%.
 """
 
+BEHIND: Final = 5
+MOST_BEHIND: Final = 0.12
+"""A passage must be likelier than a share of the best one's chance, of which a prompt needs few
+others: 5 / memories, at most 12%.
+"""
+
 APART_CHANCE: Final = 0.9
 """Chance from which memories of other projects concern the prompt."""
 
@@ -211,6 +217,9 @@ def assemble(
         rules=standing,
         card=lines,
         least_chance=least_chance if silence else 0.0,
+        least_share=min(BEHIND / max(memories, 1), MOST_BEHIND)
+        if silence and not is_dated
+        else 0.0,
         notes=notes,
     )
 

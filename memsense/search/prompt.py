@@ -229,6 +229,7 @@ def write_prompt(
     rules: Sequence[CardLine] = ...,
     card: Sequence[CardLine] = ...,
     least_chance: Share = ...,
+    least_share: Share = ...,
     notes: Sequence[Note] = ...,
 ) -> Prompt: ...
 @overload
@@ -257,6 +258,7 @@ def write_prompt(
     rules: Sequence[CardLine] = (),
     card: Sequence[CardLine] = (),
     least_chance: Share = 0.0,
+    least_share: Share = 0.0,
     notes: Sequence[Note] = (),
 ) -> Prompt | PromptMessages:
     """Return the passages that fit, ordered by time, those of the best chance first chosen.
@@ -275,6 +277,7 @@ def write_prompt(
         rules: The user's standing rules, which come first.
         card: Lasting statements about the user, which come next.
         least_chance: Chance below which a passage behind the first is left out even if it fits.
+        least_share: The same, as a share of the best passage's chance.
         notes: Notes of the prompt.
     """
     counted = make_counter(tokenizer)
@@ -313,6 +316,8 @@ def write_prompt(
     chosen: dict[tuple[int, Side], _Quote] = {}
     headings: set[str] = set()
     least_first = min(least_chance, LEAST_FIRST)
+    best = max((it.chance for it in passages), default=0.0)
+    least_chance = max(least_chance, least_share * best)
     by_chunk = {it.chunk.chunk_id: it for it in reversed(passages) if it.side == "user"}
     for passage in passages:
         if passage.chance < (least_chance if chosen else least_first):
