@@ -242,7 +242,7 @@ db-psql: setup  ## open psql on the embedded PostgreSQL
 
 # Release it --------------------------------------------------------------------------------------
 
-.PHONY: dist sbom constraints first-hit
+.PHONY: dist sbom constraints first-hit size
 dist: $(VENV)/.installed-release  ## build the wheel and the sdist into dist, and check both
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
@@ -256,6 +256,13 @@ sbom: $(VENV)/.installed-release  ## write dist/sbom.json: CycloneDX, all packag
 	mkdir -p dist && rm -rf build/sbom && $(PYTHON) -m venv build/sbom
 	build/sbom/bin/python -m pip install --quiet --constraint constraints.txt .
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --of JSON --output-file dist/sbom.json build/sbom/bin/python
+
+# The newest versions that the bounds allow: what pip gives to a user.
+EXTRAS ?=
+size:  ## measure what `pip install memsense` brings, and fail above 400 MB; EXTRAS="server mcp" measures extras, too
+	rm -rf build/size && $(PYTHON) -m venv build/size
+	build/size/bin/python -m pip install --quiet '.$(if $(EXTRAS),[$(shell echo $(EXTRAS) | tr ' ' ',')])'
+	build/size/bin/python tools/size.py $(EXTRAS)
 
 constraints: setup-all  ## write the versions that are installed now into constraints.txt
 	$(BIN)/python tools/constraints.py
