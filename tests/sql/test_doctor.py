@@ -43,20 +43,45 @@ EXPECTED = Expected(
 )
 
 
-@pytest.fixture
-def store(
-    memory: MemSense, database_url: str, server: TestServer
-) -> Generator[psycopg.Connection[Any]]:
-    """Yield a filled store over a connection that memsense opened; tests are rolled back."""
+def fill_two(memory: MemSense) -> None:
     fill(memory, sessions=4)
     fill(memory, user_id="bob", sessions=2, mode="turn")
-    with Pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
-        with pool.connection() as connection:
-            connection.execute("ANALYZE")
-            with connection.transaction(force_rollback=True):
-                if server.is_cluster:  # so that a test may change a table, and read on
-                    connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
-                yield connection
+
+
+@contextmanager
+def open_store(url: str, server: TestServer) -> Generator[psycopg.Connection[Any]]:
+    """Yield a connection that memsense opened, whose changes are rolled back."""
+    with Pool(url, min_size=1, max_size=1, timeout=10) as pool, pool.connection() as connection:
+        connection.execute("ANALYZE")
+        with connection.transaction(force_rollback=True):
+            if server.is_cluster:  # so that a test may change a table, and read on
+                connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+            yield connection
+
+
+@pytest.fixture(scope="module")
+def filled_url(module_database_url: str) -> str:
+    """Return the URL of a filled store that no test changes."""
+    with MemSense.open(module_database_url, embedder=HashingEmbedder()) as memory:
+        fill_two(memory)
+    return module_database_url
+
+
+@pytest.fixture
+def store(filled_url: str, server: TestServer) -> Generator[psycopg.Connection[Any]]:
+    """Yield a connection to a filled store; tests are rolled back."""
+    with open_store(filled_url, server) as connection:
+        yield connection
+
+
+@pytest.fixture
+def own_store(
+    memory: MemSense, database_url: str, server: TestServer
+) -> Generator[psycopg.Connection[Any]]:
+    """Yield a connection to a filled store of the test's own, which it may change for good."""
+    fill_two(memory)
+    with open_store(database_url, server) as connection:
+        yield connection
 
 
 def examine(store: psycopg.Connection[Any], expected: Expected = EXPECTED) -> list[Finding]:
@@ -183,35 +208,35 @@ def test_an_indexed_memory_without_an_index_of_any_route_is_found(
 
 
 def test_an_index_of_another_models_vectors_is_not_used(
-    open_memory: OpenMemory, store: psycopg.Connection[Any]
+    open_memory: OpenMemory, own_store: psycopg.Connection[Any]
 ) -> None:
     open_memory(settings=load_settings(index_threshold=1)).indexes.optimise()
-    [definition] = store.execute(
+    [definition] = own_store.execute(
         "SELECT indexdef FROM pg_indexes"
         " WHERE indexname LIKE 'embeddings_user_settled_model_1_scope_%' ORDER BY indexname LIMIT 1"
     ).fetchone() or [""]
     name = definition.split()[2]
-    store.execute(f"DROP INDEX memsense.{name}")  # pyright: ignore[reportArgumentType, reportCallIssue]
-    store.execute(definition.replace("model_id = 1", "model_id = 2"))  # pyright: ignore[reportArgumentType, reportCallIssue]
-    finding = only(examine(store), "indexes")
+    own_store.execute(f"DROP INDEX memsense.{name}")  # pyright: ignore[reportArgumentType, reportCallIssue]
+    own_store.execute(definition.replace("model_id = 1", "model_id = 2"))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    finding = only(examine(own_store), "indexes")
     assert finding.text.endswith("no usable HNSW index on embeddings_user")
 
 
 def test_an_invalid_index_of_a_large_memory_is_not_used(
-    open_memory: OpenMemory, store: psycopg.Connection[Any]
+    open_memory: OpenMemory, own_store: psycopg.Connection[Any]
 ) -> None:
     indexing = open_memory(settings=load_settings(index_threshold=1))
     indexing.indexes.optimise()
-    assert examine(store) == []
-    row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
+    assert examine(own_store) == []
+    row = own_store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
     assert row is not None
-    store.execute(
+    own_store.execute(
         "UPDATE pg_index SET indisvalid = false"
         " WHERE indexrelid ="
         " format('memsense.embeddings_user_settled_model_1_scope_%%s', %s::integer)::regclass",
         row,
     )
-    found = [finding.text for finding in examine(store)]
+    found = [finding.text for finding in examine(own_store)]
     assert len(found) == 2
     assert any(text.endswith("no usable HNSW index on embeddings_user") for text in found)
 

@@ -141,7 +141,7 @@ def begin(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "session"])
+@pytest.mark.parametrize("mode", ["hybrid", pytest.param("session", marks=pytest.mark.full)])
 def test_two_processes_ingesting_one_file_store_it_once(
     memory: MemSense, database_url: str, tmp_path: Path, mode: IngestMode
 ) -> None:

@@ -144,16 +144,6 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """Return a copy of the checkout's sources."""
-    skipped = shutil.ignore_patterns("__pycache__", "*.onnx")
-    for name in ("memsense", "sql", "alembic", "tools"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
-
-
 def run(checkout: Path, *command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(checkout), "COLUMNS": "200"}
     done = subprocess.run(
@@ -178,15 +168,27 @@ def add(checkout: Path, edits: Edits) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def faces(checkout: Path) -> dict[str, Any]:
-    """Return what every face of the copy knows, once its sources are generated."""
-    run(checkout, "tools/generate.py")
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the checkout's sources with the filter and the verb, generated anew."""
+    copy = tmp_path_factory.mktemp("checkout")
+    skipped = shutil.ignore_patterns("__pycache__", "*.onnx")
+    for name in ("memsense", "sql", "alembic", "tools"):
+        shutil.copytree(ROOT / name, copy / name, ignore=skipped)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    add(copy, FILTER)
+    add(copy, VERB)
+    run(copy, "tools/generate.py")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def found(checkout: Path) -> dict[str, Any]:
+    """Return what every face of the copy knows."""
     return json.loads(run(checkout, "-c", FIND))
 
 
-def test_a_new_filter_is_in_every_face(checkout: Path) -> None:
-    add(checkout, FILTER)
-    found = faces(checkout)
+def test_a_new_filter_is_in_every_face(checkout: Path, found: dict[str, Any]) -> None:
     for names in [*found["search"], *found["why_not"], *map(list, found["bodies"].values())]:
         assert "min_ordinal" in names
     assert found["bodies"]["search"]["min_ordinal"]["description"].startswith("Only from")
@@ -198,9 +200,7 @@ def test_a_new_filter_is_in_every_face(checkout: Path) -> None:
         assert "--min-ordinal" in run(checkout, "-m", "memsense", command, "--help")
 
 
-def test_a_new_verb_is_in_every_face(checkout: Path) -> None:
-    add(checkout, VERB)
-    found = faces(checkout)
+def test_a_new_verb_is_in_every_face(checkout: Path, found: dict[str, Any]) -> None:
     assert all("pin" in names for names in found["verbs"])
     assert len(found["pin"]) == 4
     assert all("chunk_id" in text and "reason" in text for text in found["pin"])

@@ -1,12 +1,11 @@
 """Commands `memsense eval jsonl`, `beam` and `compare`."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from command import run
 
 from memsense.evaluation import RETRIEVAL
 
@@ -23,15 +22,8 @@ CONVERSATION = {
 }
 
 
-def run(*arguments: object, columns: int = 120) -> "subprocess.CompletedProcess[str]":
-    program = "from memsense.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, "eval", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": str(columns)},
-    )
+def measure(*arguments: object, columns: int = 120) -> CompletedProcess[str]:
+    return run(None, "eval", *map(str, arguments), env={"COLUMNS": str(columns)})
 
 
 @pytest.fixture
@@ -46,7 +38,7 @@ def test_the_recall_of_a_gold_set_is_drawn(
 ) -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib: make setup-all")
     picture = tmp_path / "recall.png"
-    drawn = run("jsonl", gold_file, "--database-url", database_url, "--figure", picture)
+    drawn = measure("jsonl", gold_file, "--database-url", database_url, "--figure", picture)
     assert drawn.returncode == 0, drawn.stderr
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -54,7 +46,7 @@ def test_the_recall_of_a_gold_set_is_drawn(
 def test_a_gold_set_is_measured_written_and_compared(
     gold_file: Path, tmp_path: Path, database_url: str
 ) -> None:
-    measured = run(
+    measured = measure(
         "jsonl", gold_file, "--database-url", database_url, "--json", "--ci",
         "-p", "semantic", "-p", "lexical", "--sweep", "rrf_k=15,60",
         "--questions-out", tmp_path / "run.jsonl",
@@ -72,18 +64,18 @@ def test_a_gold_set_is_measured_written_and_compared(
     ]
 
     files = [tmp_path / f"run.{name}.jsonl" for name in ("lexical", "semantic")]
-    compared = run("compare", *files, "--json")
+    compared = measure("compare", *files, "--json")
     assert compared.returncode == 0, compared.stderr
     gains = {gain["metric"]: gain for gain in json.loads(compared.stdout)["metrics"]}
     assert gains["session.recall@1"]["wins"] == 1
-    told = run("compare", *files)
+    told = measure("compare", *files)
     assert "session.recall@1" in told.stdout
 
 
 @pytest.mark.full
 def test_prompts_are_measured_on_request(gold_file: Path, database_url: str) -> None:
     command = ("jsonl", gold_file, "--database-url", database_url, "--context")
-    measured = run(*command, "--json")
+    measured = measure(*command, "--json")
     assert measured.returncode == 0, measured.stderr
     context = json.loads(measured.stdout)["context"]
     for split, questions in (("all", 2), ("dev", 1), ("test", 1)):
@@ -92,7 +84,7 @@ def test_prompts_are_measured_on_request(gold_file: Path, database_url: str) -> 
         assert lines["200"]["user_turns"] == 1
         assert 0 < lines["200"]["mean_tokens"] <= 200
     assert context["unrelated"]["all"]["prompts"] == 200
-    shown = run(*command, columns=60)
+    shown = measure(*command, columns=60)
     assert shown.returncode == 0, shown.stderr
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert ["all", "trimmed", "lines", *["100.0"] * 4] in rows
@@ -104,14 +96,14 @@ def test_prompts_are_measured_on_request(gold_file: Path, database_url: str) -> 
 def test_impossible_measurements_are_refused_in_one_line(
     gold_file: Path, database_url: str
 ) -> None:
-    compared = run("compare", gold_file, gold_file)
+    compared = measure("compare", gold_file, gold_file)
     assert compared.returncode == 1
     assert "line 1 is no question's result" in compared.stderr
     gold_file.write_text("{}\n")
-    measured = run("jsonl", gold_file, "--database-url", database_url)
+    measured = measure("jsonl", gold_file, "--database-url", database_url)
     assert measured.returncode == 1
     assert measured.stderr.startswith(f"memsense: {gold_file}, line 1: conversation_id")
-    unknown = run("jsonl", gold_file, "--without", "lexicon")
+    unknown = measure("jsonl", gold_file, "--without", "lexicon")
     assert unknown.returncode == 2
     assert "Traceback" not in unknown.stderr + measured.stderr + compared.stderr
 
@@ -159,7 +151,7 @@ def beam_file(tmp_path: Path) -> Path:
 
 
 def test_beam_is_measured_beside_plain_fusion(beam_file: Path, database_url: str) -> None:
-    measured = run(
+    measured = measure(
         "beam", beam_file, "--database-url", database_url, "--json", "-p", "lexical",
         "--plain", "--split", "1-10", "--category", "temporal_reasoning",
     )  # fmt: skip
@@ -177,7 +169,7 @@ def test_profiles_are_compared_on_both_kinds_of_conversation(
     locomo_file = tmp_path / "locomo.json"
     locomo_file.write_text(json.dumps(LOCOMO))
     both = ("compare", "--locomo", locomo_file, "--beam", beam_file)
-    compared = run(*both, "--database-url", database_url, "--json", "-p", "lexical")
+    compared = measure(*both, "--database-url", database_url, "--json", "-p", "lexical")
     assert compared.returncode == 0, compared.stderr
     kinds = json.loads(compared.stdout)["kinds"]
     assert list(kinds) == ["locomo", "beam"]
@@ -190,7 +182,7 @@ def test_profiles_are_compared_on_both_kinds_of_conversation(
             ("lexical", name) for name in PLAIN
         ]
         assert all(set(gain["splits"]) == {"all", split} for gain in gains)
-    told = run(
+    told = measure(
         *both, "--database-url", database_url, "-p", "lexical", "-p", "semantic", "--context"
     )
     assert told.returncode == 0, told.stderr
@@ -205,6 +197,6 @@ def test_profiles_are_compared_on_both_kinds_of_conversation(
 
 def test_compare_wants_two_runs_or_a_file_of_either_kind(gold_file: Path) -> None:
     for arguments in ((), (gold_file,), (gold_file, gold_file, "--beam", gold_file)):
-        refused = run("compare", *arguments)
+        refused = measure("compare", *arguments)
         assert refused.returncode == 2
         assert "give two files of --questions-out" in " ".join(refused.stderr.split())
