@@ -243,9 +243,10 @@ db-psql: setup  ## open psql on the embedded PostgreSQL
 # Release it --------------------------------------------------------------------------------------
 
 .PHONY: dist sbom constraints first-hit size
-dist: $(VENV)/.installed-release  ## build the wheel and the sdist into dist, and check both
+dist: $(VENV)/.installed-release  ## build the wheel and the sdist into dist, twice with equal bytes, and check both
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+	rm -rf build/again && $(BIN)/python -m build --outdir build/again && diff -r dist build/again
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 

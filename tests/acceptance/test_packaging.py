@@ -8,6 +8,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Generator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,22 @@ def test_the_wheel_ingests_and_answers_in_a_clean_environment(
     found = run(installed / "memsense", *question, data_dir=data, cwd=tmp_path)
     [hit] = json.loads(found)["hits"]
     assert hit["content"] == "user: My bicycle is teal."
+
+
+def test_two_checkouts_give_the_same_wheel_and_the_same_sdist(tmp_path: Path) -> None:
+    """Anyone can build a release again and compare: neither times nor the folder are in it."""
+    built: list[dict[str, str]] = []
+    for number in range(2):
+        checkout, dist = tmp_path / f"checkout{number}", tmp_path / f"dist{number}"
+        run("git", "clone", "--quiet", ROOT, checkout, data_dir=tmp_path, cwd=tmp_path)
+        # Of the second checkout each file is of another day.
+        for path in checkout.rglob("*"):
+            os.utime(path, (86_400.0 * number, 1e9 + 86_400.0 * number), follow_symlinks=False)
+        build = (sys.executable, "-m", "build", "--outdir", dist, checkout)
+        run(*build, data_dir=tmp_path, cwd=tmp_path)
+        built.append({it.name: sha256(it.read_bytes()).hexdigest() for it in dist.iterdir()})
+    assert built[0] == built[1]
+    assert len(built[0]) == 2
 
 
 def test_the_text_on_pypi_has_no_link_into_this_repository(installed: Path) -> None:

@@ -509,7 +509,7 @@ def test_an_unknown_log_gets_a_command_that_reads_it(
     assert call("ingest", str(log), "--preview") == 1
     error = capsys.readouterr().err
     assert said.format(file=log) in error
-    command = shlex.split(error.partition("try: memsense ")[2].partition(" (docs/")[0])
+    command = shlex.split(error.partition("try: memsense ")[2].partition(", which reads ")[0])
     assert call(*command, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     texts = [message["text"] for one in printed["first"] for message in one["messages"]]

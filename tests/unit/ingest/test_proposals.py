@@ -249,7 +249,7 @@ def _run_proposal(
     code = _call("ingest", str(log), "--preview", "--json")
     printed = capsys.readouterr()
     if code and "try: memsense " in printed.err:
-        command = printed.err.partition("try: memsense ")[2].partition(" (docs/")[0]
+        command = printed.err.partition("try: memsense ")[2].partition(", which reads ")[0]
         assert _call(*shlex.split(command), "--json") == 0
         printed = capsys.readouterr()
     else:
