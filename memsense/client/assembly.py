@@ -36,8 +36,8 @@ FEWEST, MOST = 20, 200
 
 BEHIND: Final = 5
 MOST_BEHIND: Final = 0.12
-"""A passage must be likelier than a share of the best one's chance, of which a prompt needs few
-others: 5 / memories, at most 12%.
+"""A passage must be likelier than a share of the best one's chance: 5 / memories, at most 12%. A
+prompt with a sure answer needs few others.
 """
 
 NEAR: Final = 40
