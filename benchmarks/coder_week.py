@@ -6,7 +6,8 @@
 tests/data/coder_week.jsonl has stored exchanges of three projects, and 50 prompts, half of them
 with pasted text: `needs`, the texts that an answer must know, `quiet`, whether nothing stored
 concerns the prompt, and `topic_words`. The exchanges are stored in the namespace `coder-week`,
-which is emptied first. Printed for each way:
+which is emptied first. For the hook, a day in a project is one session, which gets the rules once.
+Printed for each way:
 
 - carried: the needed texts that are shown;
 - silent: the quiet prompts that show nothing but standing rules;
@@ -170,9 +171,16 @@ def main() -> None:
                 )
             )
 
+        recaller = Recaller()
+
         def ask_hook(prompt: Row) -> str:
-            return Recaller().recall(
-                view, "now", prompt["prompt"], project=prompt["project"], max_tokens=MAX_TOKENS
+            project, day = prompt["project"], prompt["at"][:10]
+            return recaller.recall(
+                view,
+                f"{project} on {day}",
+                prompt["prompt"],
+                project=project,
+                max_tokens=MAX_TOKENS,
             )[0]
 
         ways: dict[str, Callable[[Row], str]] = {"Python": ask, "hook": ask_hook}

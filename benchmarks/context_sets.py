@@ -3,7 +3,8 @@
     MEMSENSE_DATA_DIR=... python -m benchmarks.context_sets [ROW...] [--folder F] [--personal FILE]
 
 Asks a stored panel (`python -m benchmarks.panel store`) and stores nothing. Rows: `pasted`,
-`cut`, `prose`, `work`, `prefeval`, `general`, `personal`, `agent`, `time`; all by default.
+`cut`, `prose`, `work`, `prefeval`, `general`, `personal`, `agent`, `time`; all by default. A prompt
+speaks if it gets more than standing rules.
 `--pastes` and `--personal` name files of more cases, a JSON object a line: `prompt`, with
 `question`, or with `kind` "personal" or "general".
 """
@@ -170,7 +171,7 @@ def measure_spoken(folder: Path, name: str) -> None:
     counts: Counter[str] = Counter()
     with MemSense.open(namespace=f"panel-{name}") as memory:
         for arguments, item, _ in ask_set(folder, name):
-            spoken = bool(memory.context(item.text, **arguments))
+            spoken = bool(memory.context(item.text, rules=False, **arguments))
             if item.want_silence:
                 counts["unrelated"] += 1
                 counts["unrelated speak"] += spoken
@@ -200,7 +201,7 @@ def measure_silent(folder: Path, row: str, personal: Path | None) -> None:
             user = next(iter(ask_set(folder, store)))[0]["user_id"]
             with MemSense.open(namespace=f"panel-{store}") as memory:
                 for prompt in prompts:
-                    speak[store] += bool(memory.context(prompt, user_id=user))
+                    speak[store] += bool(memory.context(prompt, user_id=user, rules=False))
         total = sum(speak.values())
         share = total / (len(prompts) * len(GENERAL_STORES))
         print(f"{row}, {name}: {total} of {len(prompts) * len(GENERAL_STORES)} speak", end=" ")

@@ -36,9 +36,14 @@ FEWEST, MOST = 20, 200
 
 BEHIND: Final = 5
 MOST_BEHIND: Final = 0.12
-"""A passage must be likelier than a share of the best one's chance, of which a prompt needs few
-others: 5 / memories, at most 12%.
+"""A passage must be likelier than a share of the best one's chance: 5 / memories, at most 12%. A
+prompt with a sure answer needs few others.
 """
+
+NEAR: Final = 40
+LEAST_NEAR: Final = 0.55
+"""A passage must be near enough, as a share of the nearest one: 40 / memories, at most 55%. Few
+memories have nothing nearer to the prompt than what is far from it."""
 
 APART_CHANCE: Final = 0.9
 """Chance from which memories of other projects concern the prompt."""
@@ -217,6 +222,7 @@ def assemble(
         rules=standing,
         card=lines,
         least_chance=least_chance if silence else 0.0,
+        least_near=min(NEAR / max(memories, 1), LEAST_NEAR) if silence and not is_dated else 0.0,
         least_share=min(BEHIND / max(memories, 1), MOST_BEHIND)
         if silence and not is_dated
         else 0.0,

@@ -118,6 +118,8 @@ class Passage:
         chance: Estimated probability that it holds what the question asks for, 0 to 1.
         words: Lexemes of the question, to cut around.
         is_nearest: Whether the question asks for nothing but a time, and this is of another one.
+        nearness: Its similarity as a share of the nearest passage's: that of the hit's vectors or
+            that of this side's tokens, whichever is the smaller share.
     """
 
     source: Source = field(repr=False)
@@ -127,6 +129,7 @@ class Passage:
     chance: float
     words: Sequence[str] = ()
     is_nearest: bool = False
+    nearness: float = 1.0
 
     @property
     def key(self) -> tuple[int, Side]:
@@ -255,27 +258,32 @@ def find_passages(
     best: dict[int, float] = {}
     for source in sources:
         best[source.query] = max(source.score, best.get(source.query, source.score))
-    for place, source in enumerate(sources):
-        for chunk in source.chunks:
-            for side, features in side_features(source, chunk, place, best[source.query]):
-                if (
-                    side == "user"
-                    and chunk.assistant_text.strip()
-                    and is_small_talk(chunk.user_text)
-                ):
-                    continue  # "go on" says nothing: it opens its answer
-                total = sum(map(float.__mul__, WEIGHTS, features))
-                passage = Passage(
-                    source=source,
-                    chunk=chunk,
-                    side=side,
-                    place=place,
-                    chance=1 / (1 + math.exp(-total)),
-                    words=words,
-                )
-                # An exchange that two hits share keeps its better place, and what parts share,
-                # such as an opening, is shown once.
-                passages.setdefault((exchange_key(chunk), side, passage.text), passage)
+    rows: list[tuple[int, Source, Chunk, Side, Weights]] = [
+        (place, source, chunk, side, features)
+        for place, source in enumerate(sources)
+        for chunk in source.chunks
+        for side, features in side_features(source, chunk, place, best[source.query])
+        # "go on" says nothing: it opens its answer.
+        if not (side == "user" and chunk.assistant_text.strip() and is_small_talk(chunk.user_text))
+    ]
+    similarity = max((source.explain.similarity for source in sources), default=0.0)
+    near = max((features.near for *_, features in rows), default=0.0)
+    for place, source, chunk, side, features in rows:
+        # A hit that was not compared with the question by vectors has a similarity of 0.
+        own = source.explain.similarity or similarity
+        total = sum(map(float.__mul__, WEIGHTS, features))
+        passage = Passage(
+            source=source,
+            chunk=chunk,
+            side=side,
+            place=place,
+            chance=1 / (1 + math.exp(-total)),
+            words=words,
+            nearness=min(own / (similarity or 1.0), features.near / (near or 1.0)),
+        )
+        # An exchange that two hits share keeps its better place, and what parts share, such as
+        # an opening, is shown once.
+        passages.setdefault((exchange_key(chunk), side, passage.text), passage)
     ordered = sorted(passages.values(), key=lambda it: (-it.chance, it.place, it.side != "user"))
     if question is None or not question.is_dated_alone or not question.stretches:
         return ordered

@@ -230,6 +230,7 @@ def write_prompt(
     card: Sequence[CardLine] = ...,
     least_chance: Share = ...,
     least_share: Share = ...,
+    least_near: Share = ...,
     notes: Sequence[Note] = ...,
 ) -> Prompt: ...
 @overload
@@ -259,6 +260,7 @@ def write_prompt(
     card: Sequence[CardLine] = (),
     least_chance: Share = 0.0,
     least_share: Share = 0.0,
+    least_near: Share = 0.0,
     notes: Sequence[Note] = (),
 ) -> Prompt | PromptMessages:
     """Return the passages that fit, ordered by time, those of the best chance first chosen.
@@ -278,6 +280,7 @@ def write_prompt(
         card: Lasting statements about the user, which come next.
         least_chance: Chance below which a passage behind the first is left out even if it fits.
         least_share: The same, as a share of the best passage's chance.
+        least_near: Nearness below which a passage behind the first is left out.
         notes: Notes of the prompt.
     """
     counted = make_counter(tokenizer)
@@ -322,6 +325,8 @@ def write_prompt(
     for passage in passages:
         if passage.chance < (least_chance if chosen else least_first):
             break
+        if chosen and passage.nearness < least_near:
+            continue
         # Two statements about one fact come together: the newer first, then the older one, which
         # is never alone.
         newer, older = (
@@ -368,7 +373,9 @@ def write_prompt(
     if not (chosen or card or rules) or style.length(written) > max_tokens:
         written, card, rules = [], [], []
         chosen.clear()
-    return _finish(written, format, chosen, [*rules, *card], style, passages, least_chance, notes)
+    return _finish(
+        written, format, chosen, [*rules, *card], style, passages, least_chance, least_near, notes
+    )
 
 
 def _find_today(question: Question | None, max_tokens: int) -> date | None:
@@ -389,6 +396,7 @@ def _finish(  # noqa: PLR0917 (one caller)
     style: "_Style",
     passages: Sequence[Passage],
     least_chance: float,
+    least_near: float,
     notes: Sequence[Note],
 ) -> Prompt | PromptMessages:
     """Return the written text with its tally: each line's reason, and that of what is missing."""
@@ -397,7 +405,7 @@ def _finish(  # noqa: PLR0917 (one caller)
     omitted: dict[int, str] = {}
     for passage in passages:
         if passage.chunk.chunk_id not in chunk_ids:
-            is_unlikely = passage.chance < least_chance
+            is_unlikely = passage.chance < least_chance or passage.nearness < least_near
             reason = f"chance {passage.chance:.1%}" if is_unlikely else "no room"
             omitted.setdefault(passage.chunk.chunk_id, reason)
     lines = [

@@ -328,7 +328,7 @@ def test_filters_narrow_a_recall(database_url: str) -> None:
             memory_kind="episodic",
         )
         memory.projects.create("garden", ["s"])
-        best, other = memory.search("mate tea", user_id="ada")
+        best, other = memory.search("Which mate tea do I drink?", user_id="ada")
     table: Sequence[tuple[Mapping[str, object], int]] = [
         ({"since": "2025-01-01"}, new.chunk_id),
         ({"until": "2025-01-01"}, old.chunk_id),
@@ -347,10 +347,12 @@ def test_filters_narrow_a_recall(database_url: str) -> None:
         everything: dict[str, Any] = dict.fromkeys(key for options, _ in table for key in options)
         everything["top_k"] = 5
         # Models often send null for an argument that they don't use.
-        found = ids_in(await ask(client, "recall", question="mate tea", **everything))
+        found = ids_in(
+            await ask(client, "recall", question="Which mate tea do I drink?", **everything)
+        )
         assert sorted(found) == sorted([old.chunk_id, new.chunk_id])
         for options, expected in table:
-            answer = await ask(client, "recall", question="mate tea", **options)
+            answer = await ask(client, "recall", question="Which mate tea do I drink?", **options)
             assert ids_in(answer) == [expected], options
 
     serve(database_url, work)
@@ -644,7 +646,7 @@ def test_prompts_hold_what_memory_says(database_url: str) -> None:
         asked = await client.get_prompt("recall", {"question": "Which tea?"})
         told = asked.messages[0].content
         assert isinstance(told, TextContent)
-        assert "user: I drink tea in Lisbon." in told.text
+        assert "] I drink tea in Lisbon." in told.text
         assert told.text.endswith("Which tea?")
         for name in ("explain", "remember"):
             arguments = {"question": "Which tea?"} if name == "explain" else None
