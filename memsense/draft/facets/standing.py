@@ -47,7 +47,7 @@ _CUES: Final = tuple(
 _OPENERS: Final = read_sections("standing")["openers"].split()
 _FRAME: Final = frozenset(read_sections("standing")["frame"].split())
 _ENDING = re.compile("(?<=[a-z]{3})(?:ing|ed|ly|s|er|en)$")
-PAIRS: Final = 1_024
+PAIRS: Final = 2_048
 """Columns for pairs of neighbours in a sentence's frame, by their hash."""
 
 # Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
