@@ -34,7 +34,7 @@ FEWEST_WORDS, MOST_WORDS = 2, 40
 LONGEST_MESSAGE: Final = 2_000
 """Characters of the user's own words beyond which they are not typed: no rule is looked for."""
 
-LEAST_BY_CUES: Final = -4.0
+LEAST_BY_CUES: Final = -3.0
 """Log odds by the cues alone below which a sentence gets no vector: 1% of rules are lost."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.floating] | None]
