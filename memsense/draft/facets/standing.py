@@ -35,7 +35,7 @@ LONGEST_MESSAGE: Final = 2_000
 """Characters of the user's own words beyond which they are not typed: no rule is looked for."""
 
 LEAST_BY_CUES: Final = -3.0
-"""Log odds by the cues alone below which a sentence gets no vector: 1% of rules are lost."""
+"""Log odds by the cues alone below which a sentence gets no vector: 1% of the rules of the fit."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.floating] | None]
 """Returns the vectors of sentences by the built-in English model; None if it is not in use."""
