@@ -34,8 +34,8 @@ FEWEST_WORDS, MOST_WORDS = 2, 40
 LONGEST_MESSAGE: Final = 2_000
 """Characters of the user's own words beyond which they are not typed: no rule is looked for."""
 
-LEAST_BY_CUES: Final = -4.0
-"""Log odds by the cues alone below which a sentence gets no vector: 1% of rules are lost."""
+LEAST_BY_CUES: Final = -3.0
+"""Log odds by the cues alone below which a sentence gets no vector: 1% of the rules of the fit."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.floating] | None]
 """Returns the vectors of sentences by the built-in English model; None if it is not in use."""
@@ -47,7 +47,7 @@ _CUES: Final = tuple(
 _OPENERS: Final = read_sections("standing")["openers"].split()
 _FRAME: Final = frozenset(read_sections("standing")["frame"].split())
 _ENDING = re.compile("(?<=[a-z]{3})(?:ing|ed|ly|s|er|en)$")
-PAIRS: Final = 1_024
+PAIRS: Final = 2_048
 """Columns for pairs of neighbours in a sentence's frame, by their hash."""
 
 # Lines that are not the user's own words: quoted, of a log, a table, markup, or a chat.
