@@ -16,11 +16,10 @@ PATH = re.compile(r"\bdocs/[\w/-]+\.md|\b(?:benchmarks|tests|tools)/\w+")
 
 
 def printed_literals(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Yield the text literals of a module that are no docstrings."""
+    """Yield the literals of a module that are no docstrings."""
     statements = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}
     for node in ast.walk(tree):
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if is_text and id(node) not in statements:
+        if isinstance(node, ast.Constant) and id(node) not in statements:
             yield node
 
 
