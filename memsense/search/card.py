@@ -10,6 +10,7 @@ from typing import Final
 
 from memsense.draft.facets.model import STANDING, STATED
 from memsense.search.prompt import CardLine
+from memsense.text.lexemes import list_lexemes
 from memsense.types import Chunk
 
 LONGEST: Final = 200
@@ -133,9 +134,10 @@ def _fit(
     counts: dict[str, int] = {}
     words: list[frozenset[str]] = []
     for _, line, rule in sorted(rows, key=lambda it: it[0]):
-        own = frozenset(line.text.casefold().split())
-        # A statement that the user repeated is listed once.
-        is_repeated = any(2 * len(own & other) > len(own) for other in words)
+        # A statement that the user repeated is listed once. One with a word of its own is another:
+        # a second allergy differs from the first by its name alone.
+        own = frozenset(list_lexemes(line.text, line.chunk.language or "en"))
+        is_repeated = any(own <= other for other in words)
         cost = count(f"> [{line.chunk.chunk_id}] {line.text}\n")
         if is_repeated or counts.get(rule, 0) == most[rule] or cost > max_tokens:
             continue

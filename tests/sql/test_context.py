@@ -102,6 +102,24 @@ def test_what_a_rule_or_the_card_says_is_said_once(known: MemSense) -> None:
             assert context.count(sentence) == 1
 
 
+def test_the_card_has_every_allergy_and_every_rule_and_a_repetition_once(known: MemSense) -> None:
+    texts = (
+        "I'm allergic to walnuts.",
+        "I'm allergic to penicillin.",
+        "I'm allergic to the penicillin.",
+        "Never commit secrets to git.",
+        "Never commit binaries to git.",
+        "Never commit any binaries to git.",
+    )
+    for text in texts:
+        known.add([{"role": "user", "content": text}], user_id="oda", session_id=text)
+    context = known.context("What may you commit?", user_id="oda")
+    card = [line.text for line in context.lines if line.chance is None]
+    assert len(card) == 4
+    for word in ("walnuts", "penicillin", "secrets", "binaries"):
+        assert sum(word in text for text in card) == 1
+
+
 def test_memories_of_another_project_must_be_asked_for(known: MemSense) -> None:
     here = known.context(
         "Which database does the looms service talk to?", user_id="ada", project=LOOMS
