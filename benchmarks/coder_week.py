@@ -14,13 +14,13 @@ Printed for each way:
 - unnamed: lines about another project that stand below no heading with its name, standing rules
   counted apart: a rule of the person holds in every project;
 - on topic: tokens of lines that have one of the topic's words, of prompts that are not quiet, with
-  and without standing rules.
+  and without standing rules; then tokens of memories that have one, in whichever of their lines.
 """
 
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from memsense.mcp.scope import Access, Request, Scope
 from memsense.mcp.server import build_server
 from memsense.search.prompt import RULES_HEADING
 from memsense.text.tokens import count_tokens
+from memsense.types import Chunk
 
 WEEK = Path(__file__).parent.parent / "tests" / "data" / "coder_week.jsonl"
 NAMESPACE, USER = "coder-week", "coder"
@@ -61,11 +62,11 @@ def fold(text: str) -> str:
 
 
 def measure(
-    name: str, prompts: list[Row], texts: list[str], projects: dict[int, str | None]
+    name: str, prompts: list[Row], texts: list[str], chunks: Mapping[int, Chunk]
 ) -> list[str]:
     """Print the figures of one way, and return what it misses."""
     counts = dict.fromkeys(("needs", "carried", "quiet", "silent", "unnamed", "unnamed_rules"), 0)
-    tokens = {"topic": 0, "all": 0, "topic_rules": 0, "rules": 0}
+    tokens = {"topic": 0, "all": 0, "topic_rules": 0, "rules": 0, "topic_memories": 0}
     misses: list[str] = []
     for prompt, text in zip(prompts, texts, strict=True):
         lines = list(read_lines(text))
@@ -82,16 +83,21 @@ def measure(
             misses += [f"{prompt['id']} is not silent: {line}" for *_, line in others[:1]]
         for heading, chunk_id, line in lines:
             is_rule = heading == RULES_HEADING
-            project = projects.get(chunk_id) if chunk_id is not None else None
+            chunk = chunks.get(chunk_id) if chunk_id is not None else None
+            project = chunk.project if chunk else None
             if project not in {None, prompt["project"]} and f"project {project}" not in heading:
                 counts["unnamed_rules" if is_rule else "unnamed"] += 1
                 misses.append(f"{prompt['id']} has of {project}: {line}")
             if not prompt["quiet"]:
-                words = line.casefold()
-                is_on_topic = any(word.casefold() in words for word in prompt["topic_words"])
+                is_on_topic, of_topic = (
+                    any(word.casefold() in text.casefold() for word in prompt["topic_words"])
+                    for text in (line, chunk.content if chunk else line)
+                )
                 kind, of = ("topic_rules", "rules") if is_rule else ("topic", "all")
                 tokens[of] += count_tokens(line)
                 tokens[kind] += is_on_topic * count_tokens(line)
+                if not is_rule:
+                    tokens["topic_memories"] += of_topic * count_tokens(line)
     every = tokens["all"] + tokens["rules"]
     shares = tokens["topic"] / max(1, tokens["all"])
     with_rules = (tokens["topic"] + tokens["topic_rules"]) / max(1, every)
@@ -99,7 +105,8 @@ def measure(
         f"{name}: carried {counts['carried']} of {counts['needs']}; silent {counts['silent']} of"
         f" {counts['quiet']}; unnamed {counts['unnamed']}, rules {counts['unnamed_rules']};"
         f" on topic {shares:.0%} of {tokens['all']} tokens without rules, {with_rules:.0%} of"
-        f" {every} with them"
+        f" {every} with them; in memories on topic"
+        f" {tokens['topic_memories'] / max(1, tokens['all']):.0%} without rules"
     )
     return misses
 
@@ -159,7 +166,7 @@ def main() -> None:
                     project=row["project"],
                 )
         view = memory.for_user(USER)
-        projects = {it.chunk_id: it.project for it in view.list(limit=1_000)}
+        chunks = {it.chunk_id: it for it in view.list(limit=1_000)}
 
         def ask(prompt: Row) -> str:
             return str(
@@ -187,7 +194,7 @@ def main() -> None:
         answers = {name: [way(prompt) for prompt in prompts] for name, way in ways.items()}
     answers["MCP"] = ask_mcp(None, prompts)
     for name, texts in answers.items():
-        misses = measure(name, prompts, texts, projects)
+        misses = measure(name, prompts, texts, chunks)
         if options.misses:
             print(*(f"  {miss}" for miss in misses), sep="\n")
 

@@ -34,9 +34,9 @@ FEWEST, MOST = 20, 200
 2%, or 1% of 200 memories and more. The chance of the least likely passage stays between 1% and 10%.
 """
 
-BEHIND: Final = 5
-MOST_BEHIND: Final = 0.12
-"""A passage must be likelier than a share of the best one's chance: 5 / memories, at most 12%. A
+BEHIND: Final = 8
+MOST_BEHIND: Final = 0.15
+"""A passage must be likelier than a share of the best one's chance: 8 / memories, at most 15%. A
 prompt with a sure answer needs few others.
 """
 

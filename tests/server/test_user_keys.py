@@ -72,6 +72,7 @@ ROUTES: dict[str, Decision] = {
     "GET /v1/statistics": "whole",
     "POST /v1/erasures": "whole",
     "POST /v1/erasures/everywhere": "whole",
+    "POST /v1/erasures/redact": "whole",
     "GET /v1/erasures": "whole",
     "GET /v1/erasures/{erasure_id}": "whole",
     "GET /v1/question-sets": "whole",
