@@ -482,10 +482,11 @@ def write_settings() -> str:
     variables: list[str] = []
     for name, it in Settings.model_fields.items():
         default = "" if it.default_factory or it.default is None else f" (`{it.default}`)"
-        secret = " A secret: it is never printed." if name in SECRETS else ""
+        secret = " Secret." if name in SECRETS else ""
         choices = get_args(it.annotation) if get_origin(it.annotation) is Literal else ()
-        listed = f" One of {', '.join(f'`{each}`' for each in choices)}." if choices else ""
         text = it.description or ""
+        are_named = all(str(each) in text for each in choices)
+        listed = "" if are_named else f" One of {', '.join(f'`{each}`' for each in choices)}."
         sentence = " ".join(f"{text[:1].upper()}{text[1:]}.".split())
         variables.append(f"- `MEMSENSE_{name.upper()}`{default}: {sentence}{listed}{secret}")
     described = read_arguments(inspect.getdoc(Profile) or "")
@@ -508,8 +509,8 @@ def write_settings() -> str:
             "# Settings",
             (
                 "A process reads these variables once. `memsense config show` prints them with"
-                " their origin; in Python, `load_settings(name=value)` and `Settings(name=value)`"
-                " override them."
+                " their origin, but no secret; in Python, `load_settings(name=value)` and"
+                " `Settings(name=value)` override them."
             ),
             "\n".join(variables),
             (
