@@ -139,11 +139,14 @@ def format_own(lines: Mapping[str, str], shared: Mapping[str, str]) -> str:
 
 def describe_parameters(function: Any) -> Mapping[str, str]:
     """Return a line for each parameter of a function."""
-    return {
-        name: f"- `{name}`: `{format_type(it.plain_type).removesuffix(' | None')}`."
-        f" {' '.join(it.text.split())}"
-        for name, it in parameters_of(function).items()
-    }
+    lines: dict[str, str] = {}
+    for name, it in parameters_of(function).items():
+        kind, text = format_type(it.plain_type).removesuffix(" | None"), " ".join(it.text.split())
+        choices = re.findall(r"'(\w+)'", kind)
+        if choices and all(f'"{choice}"' in text for choice in choices):
+            kind = ""  # the text lists them
+        lines[name] = f"- `{name}`: `{kind}`. {text}" if kind else f"- `{name}`: {text}"
+    return lines
 
 
 def describe_errors(function: Any) -> Mapping[str, str]:

@@ -157,20 +157,19 @@ class ModelsResource(Resource):
     ) -> ModelStatus:
         """Compute vectors of another model for everything stored, and for each write from now on.
 
-        It takes as long as ingesting did; searches and writes go on, and an interrupted run is
-        completed by the next one.
+        It takes as long as ingesting did; the next run completes an interrupted one.
 
         Args:
-            embedder: "openai", "onnx" or "multilingual", which every process can open by itself, or
-                an embedder of your own, which every process must pass in `other_embedders`;
-                default: the one that this memory was opened with.
+            embedder: "openai", "onnx" or "multilingual", or an embedder of your own, which every
+                process must pass in `other_embedders`; default: the one that this memory was opened
+                with.
             model: Name of the model, for "openai".
-            url: Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at
-                MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS.
+            url: Address of the embedding server. MEMSENSE_EMBEDDING_API_KEYS has its key, if it is
+                not that of MEMSENSE_EMBEDDING_URL.
             dimension: Dimension of its vectors; default: the model's.
-            languages: Languages, as codes such as "de", whose texts and questions searches compare
-                by this model, next to an English one in use, or "*" for all; default: "*" for
-                "multilingual", else none until `switch`.
+            languages: Codes of languages, such as "de", that searches compare by this model, next
+                to an English one in use, or "*" for all; default: "*" for "multilingual", else none
+                until `switch`.
             later: Leave the work to jobs; `status` shows their progress.
             on_texts: Called after each batch with its number of texts.
 
@@ -328,7 +327,7 @@ class ModelsResource(Resource):
     def drop(self, name: _ModelName, *, dimension: _ModelDimension | None = None) -> int:
         """Delete the vectors of a model that searches don't use, and return how many there were.
 
-        Searches and writes go on; an interrupted run is completed by the next one.
+        Searches and writes go on; the next run completes an interrupted one.
 
         Args:
             name: Name of the model, as `status` shows it.

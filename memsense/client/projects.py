@@ -36,7 +36,7 @@ class ProjectsResource(Resource):
             memory.search("Which colour?", user_id="ada", project="kitchen")
 
         Args:
-            name: Name of the new project.
+            name: Name of the project.
             session_ids: Ids of sessions; they needn't hold anything yet.
 
         Raises:
