@@ -180,9 +180,9 @@ def format_function(name: str, function: Any, shared: Mapping[str, str]) -> str:
         format_text(sections[""]),
         format_own(describe_parameters(function), shared),
     ]
-    described = " ".join(sections.get("Returns", sections.get("Yields", "")).split())
-    if returns not in {"", "None"} or described:
-        parts.append(f"Returns `{returns}`. {described}".strip())
+    returned = " ".join(sections.get("Returns", sections.get("Yields", "")).split())
+    if returns not in {"", "None"} or returned:
+        parts.append(f"Returns `{returns}`. {returned}".strip())
     if errors := describe_errors(function):
         texts = [f"`{it}`" if shared.get(it) == line else line for it, line in errors.items()]
         parts.append(f"Raises {'; '.join(texts)}.")
@@ -242,10 +242,10 @@ def write_python() -> str:
             parts.append(format_function(name, item, shared))
             continue
         sections = split_docstring(item)
-        described = read_entries(sections.get("Attributes", sections.get("Args", "")))
+        attributes = read_entries(sections.get("Attributes", sections.get("Args", "")))
         parts += [f"### {name}", format_text(sections[""])]
         if name != "Profile":
-            parts.append("\n".join(f"- `{field}`: {text}" for field, text in described.items()))
+            parts.append("\n".join(f"- `{field}`: {text}" for field, text in attributes.items()))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -334,12 +334,13 @@ def format_command(
     name: str, command: Any, shared: Mapping[str, str], common: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a command's part of the page."""
-    yield f"{'#' * (2 + name.count(' '))} memsense {name}"
+    yield f"{'#' * (2 + name.count(' '))} {name}"
     text, _, rest = inspect.cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")
     yield text
-    # One example shows the form; the help has more, and remarks.
+    # An example of a command shows its form; the help has more, and those of subcommands.
     examples = re.findall(r"^ {2,}(memsense (?:.*\\\n)*.*)", rest, re.MULTILINE)
-    if examples := [it for it in examples if re.search(r" -|=", it)]:
+    examples = [it for it in examples if re.search(r" -|=", it)]
+    if examples and " " not in name:
         is_line = "\n" not in examples[0] and "`" not in examples[0]
         yield f"`{examples[0]}`" if is_line else f"```console\n{examples[0]}\n```"
     lines = {key: it for key, it in describe_options(name, command).items() if key not in ALWAYS}

@@ -133,7 +133,7 @@ class ModelsResource(Resource):
         memory.models.back()                          # at once: the old vectors are kept
         memory.models.drop("all-MiniLM-L6-v2-onnx-int8")
 
-    Until a model is dropped, each write makes its vectors too, so that both can be searched with.
+    Until a model is dropped, each write makes its vectors too.
     """
 
     def status(self) -> Sequence[ModelStatus]:
@@ -279,7 +279,7 @@ class ModelsResource(Resource):
     ) -> ModelStatus:
         """Let searches use this model from now on, in every process, by one update.
 
-        The model used before still gets vectors of new writes, for `back`, until it is dropped.
+        The model used before still gets vectors, for `back`, until it is dropped.
 
         Args:
             name: Name of the model, as `status` shows it.
@@ -349,7 +349,7 @@ class ModelsResource(Resource):
     def trial(self, name: _ModelName, *, dimension: _ModelDimension | None = None) -> Memory:
         """Return this memory as it would answer if searches used that model.
 
-        It is closed with this one. Give both to `memsense.evaluation`.
+        Give both to `memsense.evaluation`.
 
         Args:
             name: Name of the model, as `status` shows it.
@@ -366,7 +366,7 @@ class ModelsResource(Resource):
     ) -> ModelComparison:
         """Run recorded searches again with the model in use and with this one.
 
-        For questions whose answers are known, `trial` gives both to `memsense.evaluation`.
+        `trial` serves questions whose answers are known.
 
         Args:
             name: Name of the model, as `status` shows it.

@@ -302,9 +302,8 @@ class Memory:
         Without a `session_id`, the session is the day of the first message, in UTC, such as
         "2026-05-04".
 
-        All or nothing: one transaction. The same exchange within ten minutes of event time is
-        stored once, and its first chunk is returned, unless that was forgotten. An answer to the
-        question with which the call before ended completes that exchange.
+        One transaction. The same exchange within ten minutes of event time is stored once. An
+        answer to the question with which the call before ended completes that exchange.
 
         Args:
             messages: A text that the user said, or messages: dicts with `role`, `content` and
@@ -317,13 +316,13 @@ class Memory:
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
             exchange_gap: Silence between two messages of one side that ends an exchange: a
-                timedelta or a text such as "12h", or 0 for none; default: 6h.
+                timedelta, a text such as "12h", or 0; default: 6h.
             task_tag: Label of the task; it replaces the one that the rules find.
             tags: Labels to store with it; they replace those of the rules.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
                 those that the rules find.
-            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral"; or
-                "rule", if all that the user says in it are standing rules; default: by rules.
+            memory_kind: How lasting it is: "stable", "preference", "episodic", "ephemeral", or
+                "rule" for standing rules alone; default: by rules.
             confidence: How certain it is, from 0 to 1.
             metadata: A JSON object of your own, returned with hits and usable as a filter.
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
@@ -656,11 +655,11 @@ class Memory:
             user_id: Whose memory to read: an id of your own. Required without `all_users`.
             all_users: Read the memory of all users in the namespace.
             project: The project that the prompt belongs to: memories of others come only if the
-                prompt surely asks for them, under the project's name.
+                prompt surely asks for them.
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
                 nothing is returned; default: MEMSENSE_SILENCE, which is 0.5.
-            on_purpose: Memory is asked on purpose, as by a model's tool: a single word is a
-                question, and small talk is searched for.
+            on_purpose: Memory is asked on purpose, as by a model's tool: small talk is searched
+                for.
             rules: Begin with the user's standing rules, also if nothing known concerns the prompt.
             card: Begin with the user's name, health and diet, if the budget is of 800 tokens or
                 more.
@@ -765,8 +764,7 @@ class Memory:
     ) -> "list[SearchResult]":
         """Answer several questions about the same memory, with the options of `search`.
 
-        All questions are recalled in one round trip to the server, and all texts are fetched in
-        another.
+        All questions take two round trips to the server.
 
         Args:
             queries: The questions, each as `search` takes it.
@@ -1098,8 +1096,7 @@ class Memory:
     def growth(self, *, days: Limit = 30) -> "Sequence[DayCount]":
         """Return how many exchanges were stored on each day, the latest first.
 
-        Days are those of UTC; days without any are left out, and so is what was forgotten or
-        archived since.
+        Days are those of UTC; forgotten and archived exchanges don't count.
 
         Args:
             days: How many days to look back.
@@ -1208,7 +1205,7 @@ class Memory:
             for change in memory.changes(user_id="ada", state="found"):
                 print(f"{change.older_text} -> {change.newer_text}")
 
-        A pair that memsense found is a hint: `decide_change` confirms or rejects it.
+        `decide_change` confirms or rejects a pair that memsense found.
 
         Args:
             user_id: Only this user's; default: all users'.
@@ -1234,8 +1231,8 @@ class Memory:
 
             memory.decide_change(42, 57, "rejected", reason="it is the other API")
 
-        Both memories keep the decision in their histories, and no later run changes it. A rejected
-        pair is never lifted or marked again; a confirmed one always is.
+        No later run changes it. A rejected pair is never lifted or marked again; a confirmed one
+        always is.
 
         Args:
             older: Chunk id of the older memory.
@@ -1412,7 +1409,7 @@ class Memory:
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             content: New texts by side, {"user": ..., "assistant": ...}; a plain text where the
-                chunk has one side only. Of a long exchange, the text of this part.
+                chunk has one side.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
                 those that the rules find.
             tags: Labels that replace the present ones.

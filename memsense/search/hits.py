@@ -85,8 +85,7 @@ class Hit:
             characters. A session shows what was said around its best exchanges.
         content_cut: Whether a part of the text is left out.
         neighbors: Chunks before and after the exchange in its session.
-        parts: The other parts of a long exchange: the first one and those nearest to the hit, at
-            most about `content_budget` characters.
+        parts: The other parts of a long exchange, at most about `content_budget` characters.
         best: Exchanges that made the session a hit, best first; empty for an exchange.
         superseded_by: The next memory that changed what this one says; None if none is known.
         supersedes: The memory whose fact this one changed; None if none is known.

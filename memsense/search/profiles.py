@@ -68,8 +68,7 @@ class Profile:
 
         profile = PROFILES["balanced"].override(name="mine", lexical=1.5, mmr_lambda=0.9)
 
-    A final score is the weighted sum of reciprocal ranks plus terms. Each term has a weight here; a
-    weight of 0 turns it off. Ranges are checked when a profile is made.
+    Ranges are checked when a profile is made; a weight of 0 turns a term off.
 
     Args:
         name: Name of the profile.

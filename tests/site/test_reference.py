@@ -88,13 +88,13 @@ def test_every_command_has_its_part_with_every_option(pages: Mapping[str, str]) 
             named = [it for param in command.params for it in param.opts]
             for option, commands in exceptions.items():
                 assert (f"`{name}`" in commands) == (option not in named), f"{name}: {option}"
-        part = part_of(page, f"memsense {name}")
+        part = part_of(page, name)
         for param in command.params:
             options = [it for it in (*param.opts, *param.secondary_opts) if it.startswith("--")]
             hidden = getattr(param, "hidden", False) or options[:1] in (["--output"], ["--json"])
             if options and not hidden:
                 assert f"`{options[0]}" in part, f"memsense {name}: {options[0]}"
-                described = part + shared + part_of(page, f"memsense {name.split()[0]}")
+                described = part + shared + part_of(page, name.split()[0])
                 if name not in reference.RARE:
                     assert all(it in described for it in options), f"memsense {name}: {options}"
 
@@ -164,7 +164,7 @@ def test_python_command_line_and_reference_have_the_same_defaults(
             }
             assert same, f"{verb}: {name} on the command line"
     command = ROOT_COMMAND.get_command(None, verb.replace("_", "-"))
-    part = part_of(pages["cli"], f"memsense {verb.replace('_', '-')}") if command else ""
+    part = part_of(pages["cli"], verb.replace("_", "-")) if command else ""
     part += part_of(pages["cli"], "Shared options")
     for param in command.params if command else ():
         if isinstance(param.default, int | float | str) and not isinstance(param.default, bool):

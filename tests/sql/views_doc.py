@@ -12,12 +12,8 @@ from memsense import MemSense, Profile, acting_as
 INTRODUCTION = """\
 # Views and functions for debugging
 
-Everything that memsense stores can be queried from psql or any driver. The views and functions are
-in the schema `memsense`; each shows all tenants, so filter by `tenant`, `namespace` and
-`user_id`. Their columns are described in the database too: `\\d+ memsense.recall_explain`.
-
-The examples below ran on a small store: the user ada with three sessions and two recorded
-searches, the user ben with one session, and the user cleo with a fact that changed. Searches are
+The views and functions of the schema `memsense` show all tenants, so filter by `tenant`,
+`namespace` and `user_id`. `\\d+ memsense.recall_explain` describes the columns, too. Searches are
 recorded with `search(..., trace=True)`, `memsense search --trace`, or for a share of all searches
 by `MEMSENSE_TRACE_SAMPLE`.
 
