@@ -458,7 +458,9 @@ def write_mcp() -> str:
         "# MCP",
         (
             "The tools that `memsense mcp` and the address `/mcp` of `memsense serve` offer to a"
-            " model. [The MCP server](../guides/mcp.md) says how to install it in a host."
+            " model. [The MCP server](../guides/mcp.md) says how to install it in a host. An"
+            " argument without a text is that of `recall`, or of the same name in"
+            " [Python](python.md#shared-arguments)."
         ),
     ]
     for tool in cast("list[Any]", make_tools(find, read_only=False)):
@@ -469,7 +471,11 @@ def write_mcp() -> str:
             value = it.get("default")
             default = "required" if name in schema.get("required", ()) else value
             written = f"`{name}`" + ("" if default is None else f" ({default})")
-            if text := " ".join(it.get("description", "").split()):
+            text = " ".join(it.get("description", "").split())
+            is_pythons = any(
+                key == name and full.startswith(to_compare(text)) for key, full in list_texts()
+            )
+            if not is_pythons:
                 lines.append(f"- {written}: {text}")
             else:
                 others.append(written)
@@ -501,13 +507,10 @@ def write_settings() -> str:
             usual = values.pop(SHIPPED[0])
             others = "".join(f", `{name}` {it}" for name, it in values.items() if it != usual)
             constants.append(f"- `{spec.name}` ({usual}{others}): {cell(described[spec.name])}")
-    weights = [
-        f"| route | {' | '.join(f'`{name}`' for name in SHIPPED)} |",
-        "| --- |" + " --- |" * len(SHIPPED),
-    ]
-    for route in PROFILES["balanced"].weights:
-        values = " | ".join(f"{PROFILES[name].weights[route]:g}" for name in SHIPPED)
-        weights.append(f"| `{route}` | {values} |")
+    weights: list[str] = []
+    for route in PROFILES[SHIPPED[0]].weights:
+        values = ", ".join(f"{PROFILES[name].weights[route]:g}" for name in SHIPPED)
+        weights.append(f"- `{route}`: {values}")
     return "\n\n".join(
         [
             "# Settings",
@@ -529,6 +532,7 @@ def write_settings() -> str:
                 " ([Tuning a search](../guides/tuning.md))."
             ),
             "### Weights of the routes",
+            f"Of {', '.join(f'`{name}`' for name in SHIPPED)}:",
             "\n".join(weights),
             "### Constants",
             f"The value is that of `{SHIPPED[0]}`, and of the others unless they are named.",

@@ -167,9 +167,8 @@ class ModelsResource(Resource):
             url: Address of the embedding server. MEMSENSE_EMBEDDING_API_KEYS has its key, if it is
                 not that of MEMSENSE_EMBEDDING_URL.
             dimension: Dimension of its vectors; default: the model's.
-            languages: Codes of languages, such as "de", that searches compare by this model, next
-                to an English one in use, or "*" for all; default: "*" for "multilingual", else none
-                until `switch`.
+            languages: Codes of languages that searches compare by this model, next to an English
+                one, or "*" for all; default: "*" for "multilingual", else none until `switch`.
             later: Leave the work to jobs; `status` shows their progress.
             on_texts: Called after each batch with its number of texts.
 

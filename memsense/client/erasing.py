@@ -110,8 +110,8 @@ class ErasuresResource(Resource):
         Args:
             user_id: Whose memory to read: an id of your own. Required without `all_users`.
             all_users: Read the memory of all users in the namespace.
-            kinds: Kinds with commas between, such as "password,api-key", or kinds to leave as they
-                are, "-iban,-card"; default: as the setting `redact_kinds` says.
+            kinds: Kinds, such as "password,api-key", or kinds to leave as they are, "-iban,-card";
+                default: the setting `redact_kinds`.
             dry_run: Only count the secrets by kind.
             by: Who does it, for the receipt or history; default: the operating system's user.
             on_progress: Called after each page with the number of memories read, and of all.

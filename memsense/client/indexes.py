@@ -193,7 +193,7 @@ class IndexesResource:
         Searches and writes go on, and find each text by its old or by its new words.
 
         Args:
-            language: Code of the texts' language from now on, or auto; default: the same.
+            language: Code of the texts' language, or auto; default: the same.
             on_chunks: Called after each batch with its number of chunks.
 
         Raises:

@@ -435,17 +435,15 @@ class Memory:
     ) -> "IngestReport":
         """Read conversation logs of any known format into memory, each exchange once.
 
-        What was ingested before is left alone, logs that grew are completed, and edited messages
-        are replaced. Run an interrupted run again to complete it. What can't be used is left out
-        and counted.
+        Logs that grew are completed, and edited messages are replaced. Run an interrupted run again
+        to complete it. What can't be used is left out and counted.
 
         Args:
             paths: Files, folders, globs and archives.
             user_id: Owner of what the logs hold, unless a log names its own; default: "default".
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
-            map: Where the files keep what memory needs: columns or JSONPaths by field, or a
-                format's file.
+            map: Column or JSONPath of each field, or a format's file.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
             redact: Replace secrets by their kind before anything is stored; default: as
@@ -645,7 +643,7 @@ class Memory:
 
         Standing rules and the user's name, health and diet come first, then the passages with the
         best chance to matter, in the order of time. If nothing known concerns the prompt, the text
-        is empty. Readers of logs remove the text again.
+        is empty.
 
         Args:
             prompt: The prompt, at most 4,000,000 characters. Of a long one only the sentences that
@@ -940,8 +938,7 @@ class Memory:
     ) -> "ImportReport":
         """Store what `export_to` has written, here or elsewhere; a second run changes nothing.
 
-        Run an interrupted import again to complete it. What is stored already, and what was
-        forgotten here, is left alone.
+        Run an interrupted import again to complete it. What was forgotten here is left alone.
 
         Args:
             path: A path or an open file.

@@ -71,8 +71,7 @@ def remember(
     that fails stores nothing. `with off_the_record():` makes calls without the memory.
 
     Args:
-        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`; it stays as it is, and
-            shares its connections with the copy.
+        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, which stays as it is.
         memory: An open memory, or a user's view of it; the caller closes it.
         user_id: Whose memory it is; a user's view knows.
         session_id: The conversation that it belongs to; default: a new one for each wrapped client.
