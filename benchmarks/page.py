@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.report import add_rows, disk_rows, format_cell, search_rows
 
 # Columns that only the printed tables have.
-_SEARCH = ("recall", "all routes", "with graph", "original/recall", "memsense/numpy")
+_SEARCH = ("recall", "all routes", "with graph", "original/recall", "numpy", "memsense/numpy")
 _ADD = ("of it backfill", "memsense/original")
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 

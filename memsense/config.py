@@ -123,7 +123,8 @@ class Settings(BaseModel):
     )
     embed: Literal["now", "later", "strict"] = Field(
         default="now",
-        description="when writes embed: now, or what fails later; all later; or now or not at all",
+        description="when writes embed: now, and later what fails (now); all later; or now or not"
+        " at all (strict)",
     )
     worker: Literal["auto", "on", "off"] = Field(
         default="auto",
@@ -167,8 +168,7 @@ class Settings(BaseModel):
     )
     owner_url: str | None = Field(
         default=None,
-        description="database_url as the tables' owner or a superuser, who makes the schema and the"
-        " roles when a container starts (serve --in-container)",
+        description="database_url as the tables' owner or a superuser, for serve --in-container",
     )
     seal_key: str | None = Field(
         default=None, description="signs the tenant of each transaction, where tenants are sealed"
@@ -196,9 +196,9 @@ class Settings(BaseModel):
     )
     redact: Literal["all", "logs", "off"] = Field(
         default="all",
-        description="where secrets are replaced before anything is stored: what ingest, hooks and"
-        " MCP bring (logs), what calls bring as well (all), or nowhere (off); where it is set, it"
-        " comes before the namespace's own setting of that name",
+        description="where secrets are replaced before anything is stored: in what ingest, hooks"
+        " and MCP bring (logs), in calls as well (all), or nowhere (off); if set, it comes before"
+        " the namespace's own setting",
     )
     silence: float = Field(
         default=0.5,

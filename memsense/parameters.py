@@ -75,10 +75,7 @@ TraceId = Annotated[
 ]
 EraseKey = Annotated[
     Name,
-    about(
-        "Idempotency key: a call repeated under its key returns the receipt of the first, as long"
-        " as the receipt is stored."
-    ),
+    about("Idempotency key: a repeated call returns the stored receipt of the first."),
 ]
 
 # What is known of a memory -----------------------------------------------------------------------
@@ -86,10 +83,7 @@ EraseKey = Annotated[
 AgentLabel = Annotated[Id, about("The agent that the conversation was with.")]
 ProjectLabel = Annotated[
     Name,
-    about(
-        "The project that it is about, such as a repository's address or a folder; `search` can be"
-        " limited to it."
-    ),
+    about("The project that it is about: a repository's address, a folder or another name."),
 ]
 Mode = Annotated[
     IngestMode,
@@ -109,24 +103,22 @@ ExpiresAt = Annotated[
 TimeToLive = Annotated[
     Ttl,
     about(
-        'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never"'
-        " overrides the namespace's rules."
+        'Time until it expires: a timedelta or a text such as "12h"; "never" overrides the'
+        " namespace's rules."
     ),
 ]
 WhenToEmbed = Annotated[
     EmbedWhen,
     about(
         'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always'
-        ' a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored);'
-        " default: the setting MEMSENSE_EMBED."
+        ' a job), or "strict" (a failing embedder raises EmbeddingError); default: MEMSENSE_EMBED.'
     ),
 ]
 
 Redact = Annotated[
     bool,
     about(
-        "Replace secrets, such as keys and passwords, by their kind before anything is stored;"
-        " default: as MEMSENSE_REDACT says."
+        "Replace secrets by their kind before anything is stored; default: as MEMSENSE_REDACT says."
     ),
 ]
 
@@ -161,14 +153,14 @@ Exclusions = Annotated[
     ChunksAndMessages,
     about(
         "Chunk ids (int) and message ids (str) to leave out, for example what the prompt has"
-        " already. A session leaves with its exchanges, a part of an exchange with the other parts."
+        " already."
     ),
 ]
 AsOf = Annotated[
     AnyTime,
     about(
-        "Search memory as it stood at this moment; needs the setting `history` to have been on."
-        " What was erased or has expired since is gone from the past too."
+        "Search memory as it stood at this moment, without what was erased or has expired since;"
+        " needs the setting `history` to have been on."
     ),
 ]
 

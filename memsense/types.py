@@ -455,8 +455,8 @@ def render_exchange(
 class Event:
     """One entry of a chunk's append-only history.
 
-    `actor` is who or what caused it, such as `key:1a2b`, `cli:ada`, `hook:codex`, `job:expire` or
-    `python:ada`; None for an event of before version 0028 of the schema.
+    `actor` is who or what caused it, such as `key:1a2b`, `cli:ada`, `hook:codex` or `job:expire`;
+    None before version 0028 of the schema.
     """
 
     event_id: int

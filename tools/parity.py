@@ -20,8 +20,8 @@ WRITTEN_OUT: Mapping[str, str] = {
 }
 """Methods whose routes are written by hand: they send and receive streams."""
 
-_FRAMEWORKS = "adapters of frameworks use it, in the framework's own process"
-_PROCESS = "concerns the process that holds the memory, here the server's"
+_FRAMEWORKS = "adapters of frameworks use it, in their own process"
+_PROCESS = "concerns the server's process"
 
 WITHOUT_ROUTE: Mapping[str, str] = {
     "open": "the server opens the memory",
@@ -31,10 +31,9 @@ WITHOUT_ROUTE: Mapping[str, str] = {
     "pool_size": _PROCESS,
     "traces.flush": "each route that reads recorded searches does it",
     "traces.failures": _PROCESS,
-    "jobs.start": f"{_PROCESS}, which starts its worker by itself",
+    "jobs.start": f"{_PROCESS}, which starts its worker",
     "jobs.work": f"{_PROCESS}: `memsense worker`",
-    "models.add": "loads a model into the server, or names an address for it to call: an operator's"
-    " act, `memsense model add`",
+    "models.add": "an operator's act, `memsense model add`",
     "models.trial": "gives a Python object; `POST /v1/models/compare` compares models",
     **{f"items.{name}": _FRAMEWORKS for name in ("run", "tail", "clear", "sweep")},
     **{f"histories.{name}": _FRAMEWORKS for name in ("append", "read", "pop", "clear")},

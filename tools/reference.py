@@ -20,6 +20,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
@@ -138,11 +139,14 @@ def format_own(lines: Mapping[str, str], shared: Mapping[str, str]) -> str:
 
 def describe_parameters(function: Any) -> Mapping[str, str]:
     """Return a line for each parameter of a function."""
-    return {
-        name: f"- `{name}`: `{format_type(it.plain_type).removesuffix(' | None')}`."
-        f" {' '.join(it.text.split())}"
-        for name, it in parameters_of(function).items()
-    }
+    lines: dict[str, str] = {}
+    for name, it in parameters_of(function).items():
+        kind, text = format_type(it.plain_type).removesuffix(" | None"), " ".join(it.text.split())
+        choices = re.findall(r"'(\w+)'", kind)
+        if choices and all(f'"{choice}"' in text for choice in choices):
+            kind = ""  # the text lists them
+        lines[name] = f"- `{name}`: `{kind}`. {text}" if kind else f"- `{name}`: {text}"
+    return lines
 
 
 def describe_errors(function: Any) -> Mapping[str, str]:
@@ -176,9 +180,9 @@ def format_function(name: str, function: Any, shared: Mapping[str, str]) -> str:
         format_text(sections[""]),
         format_own(describe_parameters(function), shared),
     ]
-    described = " ".join(sections.get("Returns", sections.get("Yields", "")).split())
-    if returns not in {"", "None"} or described:
-        parts.append(f"Returns `{returns}`. {described}".strip())
+    returned = " ".join(sections.get("Returns", sections.get("Yields", "")).split())
+    if returns not in {"", "None"} or returned:
+        parts.append(f"Returns `{returns}`. {returned}".strip())
     if errors := describe_errors(function):
         texts = [f"`{it}`" if shared.get(it) == line else line for it, line in errors.items()]
         parts.append(f"Raises {'; '.join(texts)}.")
@@ -238,18 +242,28 @@ def write_python() -> str:
             parts.append(format_function(name, item, shared))
             continue
         sections = split_docstring(item)
-        described = read_entries(sections.get("Attributes", sections.get("Args", "")))
+        attributes = read_entries(sections.get("Attributes", sections.get("Args", "")))
         parts += [f"### {name}", format_text(sections[""])]
         if name != "Profile":
-            parts.append("\n".join(f"- `{field}`: {text}" for field, text in described.items()))
+            parts.append("\n".join(f"- `{field}`: {text}" for field, text in attributes.items()))
     return "\n\n".join(part for part in parts if part)
 
 
 # The command line --------------------------------------------------------------------------------
 
 
-def describe_options(command: Any) -> Mapping[str, str]:
-    """Return a line for each argument and option of a command, without those that are hidden."""
+ALWAYS = ("--output", "--json")
+"""Options that the page describes once, with the commands that lack them."""
+
+RARE = ("sql recall", "db capacity", "db partition", "db seal")
+"""Commands whose options the page names alone: operators read the help of these."""
+
+
+def describe_options(name: str, command: Any) -> Mapping[str, str]:
+    """Return a line for each argument and option of a command, without those that are hidden.
+
+    Where the text is that of an argument of Python, the line names that argument instead.
+    """
     lines: dict[str, str] = {}
     for param in command.params:
         if getattr(param, "hidden", False):
@@ -265,8 +279,42 @@ def describe_options(command: Any) -> Mapping[str, str]:
         text = " ".join((getattr(param, "help", "") or "").split())
         if text.endswith(" Repeatable."):
             text, written = text.removesuffix(" Repeatable."), f"{written}..."
+        text = find_argument(name, param.name, text) or text
         lines[written if is_argument else names[0]] = f"- `{written}`{noted}: {text}".rstrip(": ")
     return lines
+
+
+@lru_cache
+def list_texts() -> Mapping[tuple[str, str], Sequence[str]]:
+    """Return the methods that describe an argument so, by the argument's name and text."""
+    methods: dict[tuple[str, str], list[str]] = {}
+    for resource, kind in parity.ALL_RESOURCES.items():
+        for name, method in public_methods(kind):
+            for key, it in parameters_of(method).items():
+                written = f"{resource}.{name}".lstrip(".")
+                methods.setdefault((key, to_compare(it.text)), []).append(written)
+    return methods
+
+
+def find_argument(command: str, name: str, text: str) -> str:
+    """Return the name of the argument of Python that has this text, with its method if needed."""
+    methods = list_texts().get((name, to_compare(text)), ())
+    if not methods:
+        return ""
+    method = command.replace("-", "_")
+    if method in methods:
+        return f"`{name}`"
+
+    def rank(it: str) -> tuple[bool, bool, bool]:
+        return it.rpartition(".")[2] != method, it != "search", it != "add"
+
+    return f"`{name}` of `{min(methods, key=rank)}`"
+
+
+def to_compare(text: str) -> str:
+    """Return a text without what the command line writes in its own way."""
+    plain = re.sub(r" (?:Example: |Shipped are ).*", "", text).replace("`", "").replace("--", "")
+    return " ".join(plain.replace("-", " ").replace("_", " ").split())
 
 
 def list_commands() -> Iterator[tuple[str, Any]]:
@@ -286,42 +334,73 @@ def format_command(
     name: str, command: Any, shared: Mapping[str, str], common: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a command's part of the page."""
-    yield f"{'#' * (2 + name.count(' '))} memsense {name}"
+    yield f"{'#' * (2 + name.count(' '))} {name}"
     text, _, rest = inspect.cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")
     yield text
-    # One example shows the form; the help has more, and remarks.
+    # An example of a command shows its form; the help has more, and those of subcommands.
     examples = re.findall(r"^ {2,}(memsense (?:.*\\\n)*.*)", rest, re.MULTILINE)
-    if examples := [it for it in examples if it.strip() != f"memsense {name}"]:
-        yield f"```console\n{examples[0]}\n```"
-    lines = describe_options(command)
+    examples = [it for it in examples if re.search(r" -|=", it)]
+    if examples and " " not in name:
+        is_line = "\n" not in examples[0] and "`" not in examples[0]
+        yield f"`{examples[0]}`" if is_line else f"```console\n{examples[0]}\n```"
+    lines = {key: it for key, it in describe_options(name, command).items() if key not in ALWAYS}
+    if name in RARE:
+        yield f"Its options: {', '.join(f'`{key}`' for key in lines)}."
+        return
     if hasattr(command, "commands"):
         yield "\n".join(common.values())
     described = {**shared, **common}
     yield format_own(lines, described)
-    if names := [f"`{name}`" for name, line in lines.items() if described.get(name) == line]:
+    names = [f"`{key}`" for key, line in lines.items() if described.get(key) == line]
+    if any(re.search(r"\w.*: `\w+`$", line) for line in lines.values()):
+        names.append(f"[Python](python.md#{name.replace('-', '_')})")
+    if names:
         yield f"Also {', '.join(names)}."
 
 
 def write_cli() -> str:
     """Return the page of the command line."""
     listed = dict(list_commands())
-    options = [describe_options(command) for command in listed.values()]
-    shared = {name: line for name, line in choose_shared(options).items() if name.startswith("-")}
+    options = [describe_options(name, command) for name, command in listed.items()]
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for name, described in zip(listed, options, strict=True):
+        groups.setdefault(name.split()[0], []).append(described)
+    # An argument such as NAME means the same only within a group, unless several groups agree.
+    several = choose_shared(
+        {key: line for one in group for key, line in one.items()} for group in groups.values()
+    )
+    shared = {
+        key: line
+        for key, line in choose_shared(options).items()
+        if key.startswith("-") or several.get(key) == line
+    }
+    without = [
+        f"`{name}`"
+        for (name, command), lines in zip(listed.items(), options, strict=True)
+        if "--json" not in lines and not hasattr(command, "commands")
+    ]
+    halves = [
+        f"`{it}`"
+        for it, lines in zip(listed, options, strict=True)
+        if "--json" in lines and "--output" not in lines
+    ]
     parts = [
         "# The command line",
         (
             "Every command takes `--database-url`, `--tenant` and `--namespace`, before or after"
             " its name. [Output of the commands](output.md) has exit codes and fields of `--json`."
-            " `memsense help COMMAND` shows remarks and more examples. What a command only names"
-            ' ("Also") is described at its group, or among [the shared'
-            " options](#shared-options)."
+            " `memsense help COMMAND` shows every option with its text, remarks and more examples."
+            ' What a command only names ("Also") is described at its group, or among [the shared'
+            " options](#shared-options). An option with a name in place of a text is that argument"
+            " of the command's method, or of the method that it names, in [Python](python.md)."
+        ),
+        (
+            f"Every command takes `--output` and `--json`, but for {', '.join(without)}."
+            f" Without `--output`: {', '.join(halves)}."
         ),
         "## Shared options",
         "\n".join(shared.values()),
     ]
-    groups: dict[str, list[Mapping[str, str]]] = {}
-    for name, described in zip(listed, options, strict=True):
-        groups.setdefault(name.split()[0], []).append(described)
     for name, command in listed.items():
         common = choose_common(groups[name.split()[0]], shared)
         parts += format_command(name, command, shared, common)
@@ -333,31 +412,37 @@ def write_cli() -> str:
 
 def write_http() -> str:
     """Return the page of the HTTP API."""
-    rows = ["| route | operation id | scope |", "| --- | --- | --- |"]
+    scopes: dict[str, list[str]] = {}
     for item in sorted(parity.OPERATIONS, key=lambda it: (it.path, it.method)):
         path = item.path.replace(":path", "")
         anchor = item.verb.lower().replace(".", "")
-        rows.append(
-            f"| [`{item.method} /v1{path}`](python.md#{anchor}) | `{item.operation_name}` |"
-            f" {item.scope} |"
-        )
+        route = f"- [`{item.method} /v1{path}`](python.md#{anchor})"
+        # The name of an operation is the method's, unless one method has two routes.
+        is_usual = item.operation_name == item.verb.replace(".", "_")
+        named = "" if is_usual else f" (`{item.operation_name}`)"
+        scopes.setdefault(item.scope, []).append(f"{route}{named}")
     named = {item.operation_name for item in parity.OPERATIONS}
-    others = ["| route | operation id | |", "| --- | --- | --- |"]
+    others: list[str] = []
     for path, operations in describe_api()["paths"].items():
         for method, it in operations.items():
             if (name := it["operationId"]) not in named:
                 summary = it["description"].partition("\n")[0]
-                others.append(f"| `{method.upper()} {path}` | `{name}` | {cell(summary)} |")
+                others.append(f"- `{method.upper()} {path}` (`{name}`): {summary}")
     return "\n\n".join(
         [
             "# HTTP",
             (
                 "Each route takes the arguments of the method to which it links, in its body, its"
-                " query or its path, and returns the same fields. `/v1/openapi.json` of a running"
-                " server, or `memsense openapi`, has their schemas. [The server]"
-                "(../guides/server.md) describes keys and limits."
+                " query or its path, and returns the same fields. Its operation id is the"
+                " method's name with `_` for `.`, or in brackets. `/v1/openapi.json` of a running"
+                " server, or `memsense openapi`, has the schemas. [The server]"
+                "(../guides/server.md) describes keys, their scopes and limits."
             ),
-            "\n".join(rows),
+            *(
+                part
+                for scope, routes in sorted(scopes.items())
+                for part in (f"## Routes of the scope {scope}", "\n".join(routes))
+            ),
             "## Further routes",
             "\n".join(others),
             "## Methods of Python without a route",
@@ -373,7 +458,9 @@ def write_mcp() -> str:
         "# MCP",
         (
             "The tools that `memsense mcp` and the address `/mcp` of `memsense serve` offer to a"
-            " model. [The MCP server](../guides/mcp.md) says how to install it in a host."
+            " model. [The MCP server](../guides/mcp.md) says how to install it in a host. An"
+            " argument without a text is that of `recall`, or of the same name in"
+            " [Python](python.md#shared-arguments)."
         ),
     ]
     for tool in cast("list[Any]", make_tools(find, read_only=False)):
@@ -384,7 +471,11 @@ def write_mcp() -> str:
             value = it.get("default")
             default = "required" if name in schema.get("required", ()) else value
             written = f"`{name}`" + ("" if default is None else f" ({default})")
-            if text := " ".join(it.get("description", "").split()):
+            text = " ".join(it.get("description", "").split())
+            is_pythons = any(
+                key == name and full.startswith(to_compare(text)) for key, full in list_texts()
+            )
+            if not is_pythons:
                 lines.append(f"- {written}: {text}")
             else:
                 others.append(written)
@@ -401,10 +492,11 @@ def write_settings() -> str:
     variables: list[str] = []
     for name, it in Settings.model_fields.items():
         default = "" if it.default_factory or it.default is None else f" (`{it.default}`)"
-        secret = " A secret: it is never printed." if name in SECRETS else ""
+        secret = " Secret." if name in SECRETS else ""
         choices = get_args(it.annotation) if get_origin(it.annotation) is Literal else ()
-        listed = f" One of {', '.join(f'`{each}`' for each in choices)}." if choices else ""
         text = it.description or ""
+        are_named = all(str(each) in text for each in choices)
+        listed = "" if are_named else f" One of {', '.join(f'`{each}`' for each in choices)}."
         sentence = " ".join(f"{text[:1].upper()}{text[1:]}.".split())
         variables.append(f"- `MEMSENSE_{name.upper()}`{default}: {sentence}{listed}{secret}")
     described = read_arguments(inspect.getdoc(Profile) or "")
@@ -415,20 +507,17 @@ def write_settings() -> str:
             usual = values.pop(SHIPPED[0])
             others = "".join(f", `{name}` {it}" for name, it in values.items() if it != usual)
             constants.append(f"- `{spec.name}` ({usual}{others}): {cell(described[spec.name])}")
-    weights = [
-        f"| route | {' | '.join(f'`{name}`' for name in SHIPPED)} |",
-        "| --- |" + " --- |" * len(SHIPPED),
-    ]
-    for route in PROFILES["balanced"].weights:
-        values = " | ".join(f"{PROFILES[name].weights[route]:g}" for name in SHIPPED)
-        weights.append(f"| `{route}` | {values} |")
+    weights: list[str] = []
+    for route in PROFILES[SHIPPED[0]].weights:
+        values = ", ".join(f"{PROFILES[name].weights[route]:g}" for name in SHIPPED)
+        weights.append(f"- `{route}`: {values}")
     return "\n\n".join(
         [
             "# Settings",
             (
                 "A process reads these variables once. `memsense config show` prints them with"
-                " their origin; in Python, `load_settings(name=value)` and `Settings(name=value)`"
-                " override them."
+                " their origin, but no secret; in Python, `load_settings(name=value)` and"
+                " `Settings(name=value)` override them."
             ),
             "\n".join(variables),
             (
@@ -443,6 +532,7 @@ def write_settings() -> str:
                 " ([Tuning a search](../guides/tuning.md))."
             ),
             "### Weights of the routes",
+            f"Of {', '.join(f'`{name}`' for name in SHIPPED)}:",
             "\n".join(weights),
             "### Constants",
             f"The value is that of `{SHIPPED[0]}`, and of the others unless they are named.",

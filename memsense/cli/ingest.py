@@ -106,21 +106,19 @@ def ingest(
         date_order: Order of dates such as 03/04/21. Default: detected from the log.
         exchange_gap: Silence between two messages of one side that ends an exchange, such as 12h;
             0: none does.
-        map_fields: Where the files keep what memory needs: columns or JSONPaths by field, or a
-            format's file. Such as content=said, messages='$.events[*]' or walks.toml;
-            the page 'Fields of a mapping' describes the fields. Repeatable.
+        map_fields: Column or JSONPath of each field, or a format's file. Such as content=said,
+            messages='$.events[*]' or walks.toml; the page 'Fields of a mapping' describes the
+            fields. Repeatable.
         preview: Show the first conversations, what is kept and what is left out; store nothing.
-        tries: Like --preview, and a file in an unknown form is read by the mapping that fits
-            best, whose command is shown.
+        tries: Like --preview; a file in an unknown form is read by the mapping that fits best.
         sidechains: Keep what agents said to their sub-agents.
         all_branches: Keep abandoned branches of a chat.
-        exclude_folders: Never read sessions of agents that worked in this folder or below it, nor
-            logs that lie there; in addition to MEMSENSE_EXCLUDE_FOLDERS. Repeatable.
+        exclude_folders: Never read sessions of agents that worked in or below this folder, nor logs
+            there. Repeatable.
         guessed: In folders and archives, also read files that only look like a conversation.
         strict: Exit with code 1 if any record was skipped.
         watch: Then follow the files as they grow, until Ctrl-C.
-        audit: Store nothing: compare the texts on disk with what would be kept, and show what is
-            left out, a person's words first.
+        audit: Store nothing: show which texts on disk would be left out, a person's words first.
     """
     paths = paths or []
     _check_paths(paths, find=find, yes=yes)

@@ -52,10 +52,9 @@ def mcp(
         user: User whose memory to serve. Default: MEMSENSE_USER, else your login name.
         agent: Agent under whose name to store memories.
         project: Project that stored memories are about and that recalls prefer. Default: that of
-            the folder in which the host starts this process; with --http that of the header
-            Memsense-Project.
-        session: Session in which to store memories. Default: a new session for this process; with
-            --http one for each day.
+            the folder of this process; with --http of the header Memsense-Project.
+        session: Session in which to store memories. Default: a new one; with --http one for each
+            day.
         read_only: Offer no tool that writes.
         trace: Record every recall, for 'memsense trace'.
         http: Serve over HTTP instead of stdin and stdout.

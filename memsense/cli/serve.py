@@ -69,18 +69,16 @@ def serve(
         require_keys: Ask for an access key even if the tenant has none yet.
         opens: Open the page in a browser.
         in_container: Start as the image does: prepare the database as MEMSENSE_OWNER_URL, write a
-            first key to first-key in the data directory if there is none, listen on all addresses
-            and ask for keys.
+            first key to first-key in the data directory, listen on all addresses, ask for keys.
         rate: Requests per second that each key may send on average.
         burst: Requests that each key may send at once.
-        slots: Requests that run at once, shared fairly by the keys; 0: as many as the pool and the
-            embedder serve well.
+        slots: Requests that run at once, shared fairly by the keys; 0: as suits the pool.
         queue: Requests that may wait for each key.
         patience: How long a request may wait for its turn.
         wait: How long to wait at the start for the database's server.
         largest_body: Largest body of a request, in bytes.
         largest_import: Largest export, or log, that is uploaded.
-        cors: Web site whose pages may call /v1, such as https://app.example; repeatable.
+        cors: Web site whose pages may call /v1; repeatable.
     """
     settings = target_of(ctx).settings()
     options = ServerOptions(

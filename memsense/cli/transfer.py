@@ -64,8 +64,8 @@ def import_file(
 
     Args:
         path: File that `export` has written; - for stdin.
-        settings: Whether to also take over settings of the file that are not set here. Default:
-            only if the namespace is empty.
+        settings: Take over settings of the file that are not set here. Default: only if the
+            namespace is empty.
     """
     place: str | Path | IO[Any] = sys.stdin if path == STREAM else path
     with target_of(ctx).open() as memory:

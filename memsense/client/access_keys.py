@@ -41,9 +41,8 @@ class AccessKeysResource(Resource):
         print(key.text)
 
         Args:
-            scopes: What the key allows: "read" to search and list, "write" to add, rate and give
-                feedback, "forget" to forget and restore, "admin" to erase and to see jobs and
-                health.
+            scopes: What the key allows: "read", "write" (add, rate), "forget" (and restore),
+                "admin" (erase, see jobs and health).
             name: Label, so that you recognise the key in lists.
             user_id: Limit the key to this user's memory; it can't have "admin" then.
             namespace: Limit the key to this namespace; it can't have "admin" then.

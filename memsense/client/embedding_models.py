@@ -133,7 +133,7 @@ class ModelsResource(Resource):
         memory.models.back()                          # at once: the old vectors are kept
         memory.models.drop("all-MiniLM-L6-v2-onnx-int8")
 
-    Until a model is dropped, each write makes its vectors too, so that both can be searched with.
+    Until a model is dropped, each write makes its vectors too.
     """
 
     def status(self) -> Sequence[ModelStatus]:
@@ -157,20 +157,18 @@ class ModelsResource(Resource):
     ) -> ModelStatus:
         """Compute vectors of another model for everything stored, and for each write from now on.
 
-        It takes as long as ingesting did; searches and writes go on, and an interrupted run is
-        completed by the next one.
+        It takes as long as ingesting did; the next run completes an interrupted one.
 
         Args:
-            embedder: "openai", "onnx" or "multilingual", which every process can open by itself, or
-                an embedder of your own, which every process must pass in `other_embedders`;
-                default: the one that this memory was opened with.
+            embedder: "openai", "onnx" or "multilingual", or an embedder of your own, which every
+                process must pass in `other_embedders`; default: the one that this memory was opened
+                with.
             model: Name of the model, for "openai".
-            url: Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at
-                MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS.
+            url: Address of the embedding server. MEMSENSE_EMBEDDING_API_KEYS has its key, if it is
+                not that of MEMSENSE_EMBEDDING_URL.
             dimension: Dimension of its vectors; default: the model's.
-            languages: Languages, as codes such as "de", whose texts and questions searches compare
-                by this model, next to an English one in use, or "*" for all; default: "*" for
-                "multilingual", else none until `switch`.
+            languages: Codes of languages that searches compare by this model, next to an English
+                one, or "*" for all; default: "*" for "multilingual", else none until `switch`.
             later: Leave the work to jobs; `status` shows their progress.
             on_texts: Called after each batch with its number of texts.
 
@@ -280,7 +278,7 @@ class ModelsResource(Resource):
     ) -> ModelStatus:
         """Let searches use this model from now on, in every process, by one update.
 
-        The model used before still gets vectors of new writes, for `back`, until it is dropped.
+        The model used before still gets vectors, for `back`, until it is dropped.
 
         Args:
             name: Name of the model, as `status` shows it.
@@ -328,7 +326,7 @@ class ModelsResource(Resource):
     def drop(self, name: _ModelName, *, dimension: _ModelDimension | None = None) -> int:
         """Delete the vectors of a model that searches don't use, and return how many there were.
 
-        Searches and writes go on; an interrupted run is completed by the next one.
+        Searches and writes go on; the next run completes an interrupted one.
 
         Args:
             name: Name of the model, as `status` shows it.
@@ -350,7 +348,7 @@ class ModelsResource(Resource):
     def trial(self, name: _ModelName, *, dimension: _ModelDimension | None = None) -> Memory:
         """Return this memory as it would answer if searches used that model.
 
-        It is closed with this one. Give both to `memsense.evaluation`.
+        Give both to `memsense.evaluation`.
 
         Args:
             name: Name of the model, as `status` shows it.
@@ -367,7 +365,7 @@ class ModelsResource(Resource):
     ) -> ModelComparison:
         """Run recorded searches again with the model in use and with this one.
 
-        For questions whose answers are known, `trial` gives both to `memsense.evaluation`.
+        `trial` serves questions whose answers are known.
 
         Args:
             name: Name of the model, as `status` shows it.

@@ -48,8 +48,8 @@ class ErasuresResource(Resource):
 
         Args:
             limit: Maximum number of items.
-            about: Only receipts about this user, session, message or chunk. A receipt holds no id
-                but recognises its own, in about 0.1 s.
+            about: Only receipts about this user, session, message or chunk; takes about 0.1 s a
+                receipt.
         """
         receipts = self._context.read_stored(partial(erasing.list_receipts, limit=limit), [])
         # A receipt stores no id, only a salted scrypt hash of it: the database can't filter by id.
@@ -59,8 +59,7 @@ class ErasuresResource(Resource):
     def everywhere(self, user_id: Id, *, by: Actor | None = None) -> "Sequence[Receipt]":
         """Erase a user's memory in every namespace of the tenant, for good.
 
-        Each namespace is one transaction with a receipt of its own, stored there. After an error,
-        call it again: it goes on with what is left.
+        Each namespace is one transaction with a receipt of its own. After an error, call it again.
 
         Args:
             user_id: Whose memory to erase: an id of your own.
@@ -104,16 +103,15 @@ class ErasuresResource(Resource):
 
             memory.erasures.redact(user_id="ada", dry_run=True).redacted   # {"aws-key": 2}
 
-        Memories are written again, with all that is made of their texts; histories, earlier
-        versions and items lose their secrets, too, and searches that were recorded with one are
-        deleted. Names, ids and backups stay as they are. After an error or a kill, call it again:
-        it goes on with what is left.
+        Memories, histories, earlier versions and items lose their secrets, and searches that were
+        recorded with one are deleted. Names, ids and backups stay as they are. After an error, call
+        it again.
 
         Args:
             user_id: Whose memory to read: an id of your own. Required without `all_users`.
             all_users: Read the memory of all users in the namespace.
-            kinds: Kinds with commas between, such as "password,api-key", or kinds to leave as they
-                are, "-iban,-card"; default: as the setting `redact_kinds` says.
+            kinds: Kinds, such as "password,api-key", or kinds to leave as they are, "-iban,-card";
+                default: the setting `redact_kinds`.
             dry_run: Only count the secrets by kind.
             by: Who does it, for the receipt or history; default: the operating system's user.
             on_progress: Called after each page with the number of memories read, and of all.

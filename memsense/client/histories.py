@@ -75,7 +75,7 @@ class HistoriesResource(Resource):
         memory.histories.append("app", [Said.of({"role": "user", "content": "I moved to Lisbon."})],
                                 user_id="ada", session_id="monday")
 
-    An exchange grows until the user speaks again. What is erased of a session is deleted from both.
+    An exchange grows until the user speaks again.
     """
 
     @takes

@@ -44,7 +44,7 @@ class IndexesResource:
         A search for sessions makes those that it needs by itself.
 
         Args:
-            user_id: Only this user's sessions; default: all users'.
+            user_id: Only this user's; default: all users'.
 
         Returns:
             The number of sessions.
@@ -57,9 +57,8 @@ class IndexesResource:
     ) -> list[IndexChange]:
         """Build HNSW indexes for large users' memories, and drop those of memories that shrank.
 
-        The rule is `choose_indexed` of `memsense.store.indexes`, with the settings
-        `index_threshold` and `index_users`: the largest memories, if there are more than that. It
-        takes minutes for 100,000 chunks; searches and writes go on meanwhile.
+        The settings `index_threshold` and `index_users` say which. It takes minutes for 100,000
+        chunks; searches and writes go on meanwhile.
 
         Args:
             on_change: Called after each index is built or dropped.
@@ -89,7 +88,7 @@ class IndexesResource:
     def fill_tokens(self, *, on_chunks: Callable[[int], object] = lambda _: None) -> int:
         """Compute token vectors for exchanges that were stored without them.
 
-        Searches and writes go on meanwhile; an interrupted run is completed by the next one.
+        Searches and writes go on; the next run completes an interrupted one.
 
         Args:
             on_chunks: Called after each batch with its number of exchanges.
@@ -130,12 +129,11 @@ class IndexesResource:
     ) -> int:
         """Find pairs of memories that may tell a fact and its change.
 
-        Memories from before version 0031 of the schema have none, and those from before version
-        0042 have other weights. Decided pairs stay. Each user is one transaction, for which that
-        user's writes wait: about a second for 1,000 exchanges.
+        Needed for memories from before version 0042 of the schema. Decided pairs stay. Each user is
+        one transaction, for which that user's writes wait: about a second for 1,000 exchanges.
 
         Args:
-            user_id: Only this user's memories; default: all users'.
+            user_id: Only this user's; default: all users'.
             again: Whether to judge anew every pair without a decision.
             on_user: Called after each user with the id and the number of new links.
 
@@ -158,7 +156,7 @@ class IndexesResource:
         Each memory that has one is updated, as `update` does with the text that it has.
 
         Args:
-            user_id: Only this user's memories; default: all users'.
+            user_id: Only this user's; default: all users'.
 
         Returns:
             The number of memories with new rules.
@@ -192,11 +190,10 @@ class IndexesResource:
     ) -> Reindexing:
         """Make the words of all memories again, for example in another language.
 
-        A few hundred chunks at a time: searches and writes go on, and find each text by its old or
-        by its new words.
+        Searches and writes go on, and find each text by its old or by its new words.
 
         Args:
-            language: Code of the texts' language from now on, or auto; default: the same.
+            language: Code of the texts' language, or auto; default: the same.
             on_chunks: Called after each batch with its number of chunks.
 
         Raises:

@@ -33,7 +33,7 @@ ItemPath = Annotated[
 class ItemsResource(Resource):
     """Store of values under a path (a list of labels) and a key, for adapters of frameworks.
 
-    Each value belongs to a `collection`, such as langgraph; other collections don't see it.
+    Each value belongs to a `collection`, such as langgraph.
     """
 
     @takes

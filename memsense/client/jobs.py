@@ -96,8 +96,8 @@ class JobsResource(Resource):
     def run(self, *, limit: Limit | None = None) -> JobsDone:
         """Do the jobs that are due, in this thread.
 
-        A text that can't be embedded fails and waits longer each time; after its last attempt the
-        job is dead. While the embedder is down no job fails: the result says why it stopped.
+        A text that can't be embedded waits longer each time; after its last attempt the job is
+        dead. While the embedder is down no job fails.
 
         Args:
             limit: Maximum number of jobs; default: all.

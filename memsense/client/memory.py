@@ -74,11 +74,11 @@ class MemSense(Memory):
 
         Args:
             url: Address of a database that `memsense init` has prepared; default:
-                MEMSENSE_DATABASE_URL, else the embedded server, which is started at first use.
+                MEMSENSE_DATABASE_URL, else the embedded server.
             profile: A profile or the name of one; it overrides the namespace's settings.
             embedder: Turns texts into vectors; default: as the settings say.
-            other_embedders: Embedders of other models that the namespace has vectors of, where the
-                database doesn't say how to open them: see `models`.
+            other_embedders: Embedders of the namespace's other models, where the database doesn't
+                say how to open them: see `models`.
             tenant: Whose database rows; default: MEMSENSE_TENANT.
             namespace: Part of the tenant's memory; default: MEMSENSE_NAMESPACE.
             settings: Settings; default: read from the environment.

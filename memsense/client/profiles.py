@@ -71,7 +71,7 @@ class ProfilesResource(Resource):
 
             memory.profiles.create("mine", base="vector_heavy", lexical=1.5, mmr_lambda=1.0)
 
-        All its constants are stored, so that it ranks the same under a later release.
+        All its constants are stored: it ranks the same under a later release.
 
         Args:
             name: Name of the new profile.

@@ -24,8 +24,8 @@ _Sessions = Annotated[Ids, about("Ids of sessions; they needn't hold anything ye
 class ProjectsResource(Resource):
     """Projects of the namespace: those that memories are about, and pools of sessions.
 
-    A name has one meaning: `search(project=name)` reaches the memories that are about it, and those
-    of the sessions in the pool of that name.
+    `search(project=name)` reaches the memories that are about it, and those of the sessions in the
+    pool of that name.
     """
 
     @takes
@@ -36,7 +36,7 @@ class ProjectsResource(Resource):
             memory.search("Which colour?", user_id="ada", project="kitchen")
 
         Args:
-            name: Name of the new project.
+            name: Name of the project.
             session_ids: Ids of sessions; they needn't hold anything yet.
 
         Raises:

@@ -61,15 +61,14 @@ class TracesResource:
 
             memory.traces.replay(result.trace_id, overrides={"lexical": 1.5}).moves
 
-        Over an unchanged store and with nothing changed, the list is the recorded one exactly.
+        Over an unchanged store with the recorded constants, the list is the recorded one.
 
         Args:
             trace_id: Id of a recorded search, as its result has it.
             profile: A profile or its name to rank by; default: the recorded constants.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
-            as_of_then: Search memory as it stood when the trace was recorded, where the setting
-                `history` has kept that.
+            as_of_then: Search memory as it stood then, where the setting `history` has kept that.
 
         Raises:
             NotFoundError: If the namespace has no such trace.
@@ -173,7 +172,7 @@ class TracesResource:
     def statistics(self, *, user_id: OnlyUserId | None = None) -> recorded.TraceStatistics:
         """Return how many searches are recorded, how many found nothing, and their times.
 
-        Those of all searches, recorded or not, are in `memory.statistics` (GET /v1/statistics).
+        `memory.statistics` has those of all searches, recorded or not.
 
         Args:
             user_id: Only this user's; default: all users'.

@@ -44,7 +44,7 @@ class TtlResource(Resource):
         memory.ttl.set("1d", tag="scratch")
         memory.ttl.sweep()
 
-    The `ttl` of a call such as `add` wins over the rules; of several tags, the shortest counts.
+    The `ttl` of a call wins over the rules; of several tags, the shortest counts.
     """
 
     @takes
@@ -58,13 +58,12 @@ class TtlResource(Resource):
     ) -> int:
         """Set how long memories are stored.
 
-        A memory that expires sooner by its own `ttl` or another tag stays as it is.
+        A memory that expires sooner stays as it is.
 
         Args:
             ttl: Time from storing to expiry: a timedelta, or a text such as "12h" or "30d".
             tag: The rule for memories with this tag; default: for all that have no rule.
-            existing: Apply it to what is stored already, counted from when it was stored; what is
-                older expires at once.
+            existing: Apply it to what is stored already, counted from when it was stored.
             by: Who does it, for the receipt or history; default: the operating system's user.
 
         Returns:

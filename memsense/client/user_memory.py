@@ -52,9 +52,8 @@ class UserMemory(OneUser):
         ada.add([{"role": "user", "content": "I moved to Lisbon."}], session_id="monday")
         hits = ada.search("Where do I live?")
 
-    Its methods are those of `MemSense`, without `user_id` and `all_users`. A chunk or a trace of
-    another user raises NotFoundError, as if it did not exist. The view is closed with the memory
-    that it was made from.
+    A chunk or a trace of another user raises NotFoundError, as if it did not exist. The view is
+    closed with its memory.
     """
 
     @cached_property

@@ -299,53 +299,49 @@ class Memory:
                         {"role": "assistant", "content": "How do you like it?"}],
                        user_id="ada", session_id="monday")
 
-        Without a `session_id`, the session is the day on which the first message was said, in UTC,
-        such as "2026-05-04"; so name the sessions of conversations that go on past midnight.
+        Without a `session_id`, the session is the day of the first message, in UTC, such as
+        "2026-05-04".
 
-        All or nothing: one transaction. The same exchange within ten minutes of event time is
-        stored once, and its first chunk is returned, unless that was forgotten. An answer to the
-        question with which the call before ended completes that exchange.
+        One transaction. The same exchange within ten minutes of event time is stored once. An
+        answer to the question with which the call before ended completes that exchange.
 
         Args:
-            messages: A text that the user said, or messages: dicts with `role` and `content`, and
-                optionally `id`, `at` (time) and `name`; messages of OpenAI, Anthropic and LangChain
-                are accepted too.
+            messages: A text that the user said, or messages: dicts with `role`, `content` and
+                optionally `id`, `at` (time) and `name`, or those of OpenAI, Anthropic and
+                LangChain.
             user_id: Whose memory it becomes: an id of your own, up to 500 characters.
             session_id: The conversation that it belongs to: an id of your own; default: the day.
             agent_id: The agent that the conversation was with.
-            project: The project that it is about, such as a repository's address or a folder;
-                `search` can be limited to it.
+            project: The project that it is about: a repository's address, a folder or another name.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
-            exchange_gap: Silence between two messages of one side that ends an exchange, so that
-                the later message has a day of its own: a timedelta or a text such as "12h", or 0
-                for none; default: 6h.
+            exchange_gap: Silence between two messages of one side that ends an exchange: a
+                timedelta, a text such as "12h", or 0; default: 6h.
             task_tag: Label of the task; it replaces the one that the rules find.
             tags: Labels to store with it; they replace those of the rules.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
                 those that the rules find.
-            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral"; or
-                "rule", if all that the user says in it are standing rules; default: by rules.
+            memory_kind: How lasting it is: "stable", "preference", "episodic", "ephemeral", or
+                "rule" for standing rules alone; default: by rules.
             confidence: How certain it is, from 0 to 1.
             metadata: A JSON object of your own, returned with hits and usable as a filter.
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
-            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
-                "never" overrides the namespace's rules.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
+            ttl: Time until it expires: a timedelta or a text such as "12h"; "never" overrides the
+                namespace's rules.
+            redact: Replace secrets by their kind before anything is stored; default: as
+                MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
-                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting MEMSENSE_EMBED.
+                (always a job), or "strict" (a failing embedder raises EmbeddingError); default:
+                MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
-            connection: A psycopg connection of yours: the write then joins its transaction, in a
-                savepoint, and is visible when you commit. `AsyncMemSense` takes an asynchronous one
-                too.
+            connection: A psycopg connection of yours, whose transaction the write joins, in a
+                savepoint. `AsyncMemSense` takes an asynchronous one too.
 
         Returns:
-            The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those. `redacted` counts by kind what was not
-            stored: secrets, and passages in `<private>`.
+            The stored chunks. `notes` say what else there is to know; `deferred` counts vectors
+            that a job will compute. `redacted` counts by kind what was not stored: secrets, and
+            passages in `<private>`.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -396,11 +392,11 @@ class Memory:
             sessions: Dicts with `messages`, and any other argument of `add` that belongs to a
                 session, such as `session_id`.
             user_id: Owner of the sessions that name no `user_id` themselves.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
+            redact: Replace secrets by their kind before anything is stored; default: as
+                MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
-                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting MEMSENSE_EMBED.
+                (always a job), or "strict" (a failing embedder raises EmbeddingError); default:
+                MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
@@ -439,24 +435,22 @@ class Memory:
     ) -> "IngestReport":
         """Read conversation logs of any known format into memory, each exchange once.
 
-        What was ingested before is left alone, logs that grew are completed, and edited messages
-        are replaced. Every session is a transaction, so an interrupted run is resumed by running
-        it again. What can't be used, such as a message without an id, is left out and counted.
+        Logs that grew are completed, and edited messages are replaced. Run an interrupted run again
+        to complete it. What can't be used is left out and counted.
 
         Args:
             paths: Files, folders, globs and archives.
             user_id: Owner of what the logs hold, unless a log names its own; default: "default".
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
-            map: Where the files keep what memory needs: columns or JSONPaths by field, or a
-                format's file.
+            map: Column or JSONPath of each field, or a format's file.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
+            redact: Replace secrets by their kind before anything is stored; default: as
+                MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
-                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting MEMSENSE_EMBED.
+                (always a job), or "strict" (a failing embedder raises EmbeddingError); default:
+                MEMSENSE_EMBED.
             dry_run: Read and count, but store nothing.
             new_session: Store each log under its own name, even if it continues a stored session.
             on_start: Called once with the number of bytes to read.
@@ -562,8 +556,7 @@ class Memory:
                 the profile's, which is "turn" in all shipped profiles but `memsense`.
             min_score: Lowest score of a hit; an empty answer has a note with the best score.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
-                has already. A session leaves with its exchanges, a part of an exchange with the
-                other parts.
+                has already.
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
@@ -572,8 +565,8 @@ class Memory:
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
-            as_of: Search memory as it stood at this moment; needs the setting `history` to have
-                been on. What was erased or has expired since is gone from the past too.
+            as_of: Search memory as it stood at this moment, without what was erased or has expired
+                since; needs the setting `history` to have been on.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
@@ -649,24 +642,22 @@ class Memory:
             messages.append({"role": "user", "content": context})
 
         Standing rules and the user's name, health and diet come first, then the passages with the
-        best chance to matter, in the order of time: what the user said, and of an answer the
-        stretch that meets the prompt. If nothing known concerns the prompt, the text is empty;
-        small talk is not even searched for. Readers of logs remove the whole text again.
+        best chance to matter, in the order of time. If nothing known concerns the prompt, the text
+        is empty.
 
         Args:
-            prompt: The prompt, at most 4,000,000 characters. What is pasted into it, such as a log,
-                is not searched for; of a long one only the sentences that ask are.
+            prompt: The prompt, at most 4,000,000 characters. Of a long one only the sentences that
+                ask are searched for.
             max_tokens: Maximum length of the text, in tokens.
             top_k: Maximum number of hits, up to 1,000.
             user_id: Whose memory to read: an id of your own. Required without `all_users`.
             all_users: Read the memory of all users in the namespace.
             project: The project that the prompt belongs to: memories of others come only if the
-                prompt surely asks for them, under the project's name.
+                prompt surely asks for them.
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
-                nothing is returned; 0 returns what fits of any prompt. Default: the setting
-                MEMSENSE_SILENCE, which is 0.5.
-            on_purpose: Memory is asked on purpose, as by a model's tool: a single word is a
-                question, and small talk is searched for.
+                nothing is returned; default: MEMSENSE_SILENCE, which is 0.5.
+            on_purpose: Memory is asked on purpose, as by a model's tool: small talk is searched
+                for.
             rules: Begin with the user's standing rules, also if nothing known concerns the prompt.
             card: Begin with the user's name, health and diet, if the budget is of 800 tokens or
                 more.
@@ -675,8 +666,7 @@ class Memory:
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
-                has already. A session leaves with its exchanges, a part of an exchange with the
-                other parts.
+                has already.
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
@@ -685,8 +675,8 @@ class Memory:
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
-            as_of: Search memory as it stood at this moment; needs the setting `history` to have
-                been on. What was erased or has expired since is gone from the past too.
+            as_of: Search memory as it stood at this moment, without what was erased or has expired
+                since; needs the setting `history` to have been on.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
@@ -772,8 +762,7 @@ class Memory:
     ) -> "list[SearchResult]":
         """Answer several questions about the same memory, with the options of `search`.
 
-        All questions are recalled in one round trip to the server, and all texts are fetched in
-        another.
+        All questions take two round trips to the server.
 
         Args:
             queries: The questions, each as `search` takes it.
@@ -790,8 +779,7 @@ class Memory:
                 the profile's, which is "turn" in all shipped profiles but `memsense`.
             min_score: Lowest score of a hit; an empty answer has a note with the best score.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
-                has already. A session leaves with its exchanges, a part of an exchange with the
-                other parts.
+                has already.
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
@@ -800,8 +788,8 @@ class Memory:
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
-            as_of: Search memory as it stood at this moment; needs the setting `history` to have
-                been on. What was erased or has expired since is gone from the past too.
+            as_of: Search memory as it stood at this moment, without what was erased or has expired
+                since; needs the setting `history` to have been on.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
@@ -878,8 +866,7 @@ class Memory:
                 the profile's, which is "turn" in all shipped profiles but `memsense`.
             min_score: Lowest score of a hit; an empty answer has a note with the best score.
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
-                has already. A session leaves with its exchanges, a part of an exchange with the
-                other parts.
+                has already.
             exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
@@ -888,8 +875,8 @@ class Memory:
             asked_at: Moment that "last week" in the question counts from; default: now.
             timezone: The asker's IANA time zone, such as Europe/Lisbon, whose days count; default:
                 the setting `timezone`, else the zone of `asked_at`, else UTC.
-            as_of: Search memory as it stood at this moment; needs the setting `history` to have
-                been on. What was erased or has expired since is gone from the past too.
+            as_of: Search memory as it stood at this moment, without what was erased or has expired
+                since; needs the setting `history` to have been on.
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
@@ -929,9 +916,7 @@ class Memory:
     ) -> "ExportReport":
         """Write a user's memory, or everybody's, to a file.
 
-        The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; a forgotten memory is in it without texts (the guide
-        'How to export and import').
+        The page 'The export format' says what it holds; a forgotten memory has no texts.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
@@ -953,13 +938,12 @@ class Memory:
     ) -> "ImportReport":
         """Store what `export_to` has written, here or elsewhere; a second run changes nothing.
 
-        Each session is a transaction, so an interrupted import is completed by running it again.
-        What is stored already, and what was forgotten here, is left alone.
+        Run an interrupted import again to complete it. What was forgotten here is left alone.
 
         Args:
             path: A path or an open file.
-            settings: Whether to take over the file's settings and profiles; default: only while the
-                namespace holds no memory. Settings that are set here stay.
+            settings: Whether to take over the file's settings and profiles that are not set here;
+                default: only while the namespace holds no memory.
             on_session: Called after each session with the report so far.
 
         Raises:
@@ -1061,8 +1045,8 @@ class Memory:
     ) -> "Prompt":
         """Return where the last session in a project ended, as a text for a prompt.
 
-        The last exchange with what it left open, decisions, and the files that were named, all by
-        rules; each line has its memory's id. Nothing is embedded or searched.
+        The last exchange with what it left open, decisions, and the files that were named, by
+        rules; each line has its memory's id.
 
         Args:
             user_id: Whose memory to read: an id of your own.
@@ -1072,8 +1056,7 @@ class Memory:
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
-            A text in the tags that readers of logs remove again; empty if the user's memory has
-            nothing about the project. It has `chunk_ids` and `tokens`.
+            The text with `chunk_ids` and `tokens`; empty if memory has nothing about the project.
         """
         from memsense.client.left_off import read_left_off
 
@@ -1110,8 +1093,7 @@ class Memory:
     def growth(self, *, days: Limit = 30) -> "Sequence[DayCount]":
         """Return how many exchanges were stored on each day, the latest first.
 
-        Days are those of UTC; days without any are left out, and so is what was forgotten or
-        archived since.
+        Days are those of UTC; forgotten and archived exchanges don't count.
 
         Args:
             days: How many days to look back.
@@ -1129,8 +1111,7 @@ class Memory:
         """Return how many searches there were, how long they took, and the slowest.
 
         They are those of the whole tenant, whether recorded or not, without texts and users. Other
-        processes write theirs every ten seconds. The setting `statistics_days` says how long they
-        are kept.
+        processes write theirs every ten seconds.
 
         Args:
             since: Start, ISO 8601; default: a day before the end.
@@ -1196,8 +1177,8 @@ class Memory:
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
 
-        The changes are those that were confirmed or named with `decide_change`. Pairs that
-        memsense only found are in `changes`.
+        They were confirmed or named with `decide_change`; pairs that memsense only found are in
+        `changes`.
 
         Args:
             chunk_ids: Chunk ids, in any order.
@@ -1221,7 +1202,7 @@ class Memory:
             for change in memory.changes(user_id="ada", state="found"):
                 print(f"{change.older_text} -> {change.newer_text}")
 
-        A pair that memsense found is a hint: `decide_change` confirms or rejects it.
+        `decide_change` confirms or rejects a pair that memsense found.
 
         Args:
             user_id: Only this user's; default: all users'.
@@ -1247,8 +1228,8 @@ class Memory:
 
             memory.decide_change(42, 57, "rejected", reason="it is the other API")
 
-        Both memories keep the decision in their histories, and no later run changes it. A rejected
-        pair is never lifted or marked again; a confirmed one always is.
+        No later run changes it. A rejected pair is never lifted or marked again; a confirmed one
+        always is.
 
         Args:
             older: Chunk id of the older memory.
@@ -1347,8 +1328,7 @@ class Memory:
             receipt = memory.erase(user_id="ada", by="data protection")
 
         Everything that holds the text or was made from it goes, recorded searches and history
-        included, in one transaction that checks that nothing is left. A text
-        that is added again later is stored again.
+        included, in one transaction that checks that nothing is left.
 
         Args:
             user_id: Whose memory; needed unless only one user has that session or message.
@@ -1356,8 +1336,7 @@ class Memory:
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
-            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
-                long as the receipt is stored.
+            key: Idempotency key: a repeated call returns the stored receipt of the first.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1388,8 +1367,7 @@ class Memory:
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             if_version: Only if the memory still has this `version`, which a read returned.
-            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
-                long as the receipt is stored.
+            key: Idempotency key: a repeated call returns the stored receipt of the first.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1422,21 +1400,21 @@ class Memory:
 
             memory.update(42, content={"assistant": "Noted: Porto since May."}, tags=["home"])
 
-        What is passed replaces what was stored; the rest stays. Vectors, words, links and session
-        chunks follow. Where the setting `history` is on, `versions` keeps the former text.
+        What is passed replaces what was stored; the rest stays. Where the setting `history` is on,
+        `versions` keeps the former text.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             content: New texts by side, {"user": ..., "assistant": ...}; a plain text where the
-                chunk has one side only. Of a long exchange, the text of this part.
+                chunk has one side.
             facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
                 those that the rules find.
             tags: Labels that replace the present ones.
             metadata: JSON object that replaces the present one.
             occurred_at: When it was said or happened; ISO 8601 texts are accepted.
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
-            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
-                "never" overrides the namespace's rules.
+            ttl: Time until it expires: a timedelta or a text such as "12h"; "never" overrides the
+                namespace's rules.
             if_version: Only if the memory still has this `version`, which a read returned.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
@@ -1463,8 +1441,8 @@ class Memory:
     def versions(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> "list[Version]":
         """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
-        Versions are kept while the setting `history` is on; without it, what an update replaced is
-        kept for 30 days. A forgotten memory has none.
+        Versions are kept while the setting `history` is on, else for 30 days. A forgotten memory
+        has none.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.

@@ -136,8 +136,8 @@ class Entities:
     ) -> int:
         """Find the entities of everything stored again.
 
-        For stores older than entities, and after a change of extractor. Each user is one
-        transaction, for which that user's writes wait.
+        Needed after a change of extractor. Each user is one transaction, for which that user's
+        writes wait.
 
         Args:
             user_id: Only this user's; default: all users'.

@@ -66,14 +66,12 @@ def remember(
         client.chat.completions.create(model="gpt-5", messages=messages)
 
     `chat.completions`, `responses` and `messages` get what the memory knows of the user's last
-    message, behind that message in `<memsense-context>`, and store the message and its answer. The
-    rounds of tool calls in between get the same context and store nothing. Streams are stored when
-    they end, or as far as they went if the caller leaves them. A call that fails stores nothing.
-    `with off_the_record():` makes calls without the memory.
+    message, behind it in `<memsense-context>`, and store the message and its answer. Rounds of tool
+    calls get the same context and store nothing. Streams are stored as far as they went. A call
+    that fails stores nothing. `with off_the_record():` makes calls without the memory.
 
     Args:
-        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, or a subclass; it stays
-            as it is, and shares its connections with the copy.
+        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, which stays as it is.
         memory: An open memory, or a user's view of it; the caller closes it.
         user_id: Whose memory it is; a user's view knows.
         session_id: The conversation that it belongs to; default: a new one for each wrapped client.

@@ -77,16 +77,15 @@ class Hit:
     """One memory in the result of a search: an exchange or a session.
 
     Attributes:
-        chunk: The stored chunk. For a session it holds the shown text and the messages in it,
-            under the id of the session chunk or, if none is stored, of the best exchange.
+        chunk: The stored chunk; for a session its shown text, under the id of the session chunk or,
+            if none is stored, of the best exchange.
         score: Final score; higher is better, comparable within one search only.
         explain: Full computation of the score.
         content: Shown text, each side under its speaker's name, at most `content_budget`
             characters. A session shows what was said around its best exchanges.
         content_cut: Whether a part of the text is left out.
         neighbors: Chunks before and after the exchange in its session.
-        parts: The other parts of a long exchange: the first one and those nearest to the hit, at
-            most about `content_budget` characters.
+        parts: The other parts of a long exchange, at most about `content_budget` characters.
         best: Exchanges that made the session a hit, best first; empty for an exchange.
         superseded_by: The next memory that changed what this one says; None if none is known.
         supersedes: The memory whose fact this one changed; None if none is known.
@@ -253,12 +252,11 @@ class SearchResult(Sequence[Hit]):
         hits: The hits, best first.
         notes: Sentences on the answer as a whole, such as why it is empty.
         question: Result of the question's analysis: names, dates, quotations, kind.
-        analysis: The analysed question itself, with the time of asking and the asker's calendar,
-            by which prompts say days and ages; None if nothing was searched.
+        analysis: The analysed question itself, with the time of asking and the asker's calendar;
+            None if nothing was searched.
         profile: Name of the profile that ranked.
         timings_ms: Milliseconds of each phase: embed, recall, rerank, fetch, total.
-        trace_id: Id of the recorded trace, None if the search is not recorded. Recording happens
-            in the background; if it fails, a note is added later.
+        trace_id: Id of the recorded trace, None if the search is not recorded.
     """
 
     hits: Sequence[Hit] = ()

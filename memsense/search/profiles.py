@@ -68,8 +68,7 @@ class Profile:
 
         profile = PROFILES["balanced"].override(name="mine", lexical=1.5, mmr_lambda=0.9)
 
-    A final score is the weighted sum of reciprocal ranks plus terms. Each term has a weight here; a
-    weight of 0 turns it off. Ranges are checked when a profile is made.
+    Ranges are checked when a profile is made; a weight of 0 turns a term off.
 
     Args:
         name: Name of the profile.
@@ -89,14 +88,13 @@ class Profile:
         weight_assistant: Weight of the assistant's text.
         weight_context: Weight of the ends of the exchanges before and after.
         weight_tag: Weight of the tags.
-        postings_budget: Maximum number of postings of the words that find chunks; others only
-            score.
+        postings_budget: Postings of the words that find chunks at most; other words only score.
         memory_alpha: Weight of the chunk's memory score.
         ranks: "apart" counts ranks over exchanges and over session chunks, "together" over both.
-        session_chunks: "found" ranks the session chunks that a route found, "all" also the first
-            chunk of each session whose exchanges alone were found, with an rrf_score of 0.
+        session_chunks: "found" ranks the session chunks that a route found; "all" also the first of
+            each session whose exchanges alone were found.
         session_scoring: "best_turns" scores a session by its best exchange, "support" by its
-            session chunk, supported by the best exchange.
+            session chunk and that exchange.
         turn_support_coefficient: Weight of the best exchange's rrf_score with "support".
         turn_support_cap: Maximum of that support.
         second_turn_weight: Weight of the second exchange's rrf_score with "best_turns".
@@ -112,44 +110,41 @@ class Profile:
         coverage_weight: Weight of the lexical score as a share of the question's largest one.
         similarity_weight: Weight of half the cosine of the whole and half that of the nearer side.
         date_weight: Weight of the nearness to dates that the question names.
-        inside_weight: Weight of the confidence of a time that the question names and the memory
-            lies in, for times of `inside_days` or more.
+        inside_weight: Weight of the confidence that a time of `inside_days` or more in the question
+            holds the memory's day.
         inside_days: Number of days of the shortest such time.
-        inside_alone_weight: The same weight, for any time, where the question asks for nothing
-            else.
-        beside_weight: Share of the way by which the memories before or after the one that the
-            question asks about rise above all others; 0 looks for none.
-        latest_weight: Share of the way by which memories that fit about as well rise in the order
-            of time, where the question asks for the last or the first time.
+        inside_alone_weight: The same for any time, where the question asks for nothing else.
+        beside_weight: Share of the way by which the neighbours of what is asked about rise above
+            all others; 0 looks for none.
+        latest_weight: Share of the way by which memories that fit about as well rise, where the
+            last or first time is asked for.
         latest_band: Score of such memories, as a share of the best one's.
-        tokens_weight: Weight of the similarity of tokens (late interaction) of question and
-            exchange.
-        tokens_speaker_weight: Weight of the same of the one speaker that is named, less the other
-            side's.
-        tokens_around_weight: Weight of the same of the exchange and its neighbours together.
-        tokens_session_weight: Weight of the same of the whole session, where sessions are returned.
-        tokens_whole_weight: Weight of the same of the whole session, where exchanges are returned.
-        tokens_depth: Number of best candidates that are compared token by token, more where top_k
-            is larger than list_depth; the values of others are expected from their scores.
+        tokens_weight: Weight of the similarity of the tokens of question and exchange.
+        tokens_speaker_weight: The same for the one speaker that is named, less the other side's.
+        tokens_around_weight: The same for the exchange and its neighbours.
+        tokens_session_weight: The same for the whole session, where sessions are returned.
+        tokens_whole_weight: The same for the whole session, where exchanges are returned.
+        tokens_depth: Best candidates that are compared token by token, more where top_k is larger
+            than list_depth; others get an estimate.
         question_tokens: Maximum number of question tokens to compare, heaviest first.
         question_words: Maximum number of words of a question to search for, rarest first.
         current_weight: Share of the way by which the statement that the question's tense asks for
-            rises above another one about the same fact; 1 puts it just above.
-        current_depth: Number of best candidates above which another one may rise.
-        current_pool: Number of best candidates that may rise.
-        current_reach: Maximum difference of the scores of two statements about one fact.
-        current_margin: Distance by which the wanted statement is placed above the other.
+            rises above another about the same fact.
+        current_depth: Best candidates above which another one may rise.
+        current_pool: Best candidates that may rise.
+        current_reach: Maximum difference of the scores of two such statements.
+        current_margin: Distance of the wanted statement above the other.
         current_pair_threshold: Logit of the chance that one statement replaces the other, above
-            which both are shown together; for a question about earlier times, also lifts.
-        current_threshold: The same logit, above which the newer one rises, if it is about the same
-            and nothing speaks against it.
-        current_link_depth: Number of best candidates above which what superseded them may rise.
+            which both are shown together.
+        current_threshold: The same logit, above which the newer one rises, if nothing speaks
+            against it.
+        current_link_depth: Best candidates above which what superseded them may rise.
         current_link_threshold: The same logit, above which a memory is called superseded, if words
-            prove it and nothing speaks against it.
+            prove it.
         words_alone_weight: Share of the way by which a chunk without vectors rises to the score
-            that its place by words has among the chunks with vectors, 0 to 1.
-        words_alone_coverage: Lexical score, as a share of the largest one that the question allows,
-            from which words alone decide that place; less raises by as much less.
+            that its place by words has among the others.
+        words_alone_coverage: Share of the largest lexical score from which words alone decide that
+            place; less raises by as much less.
         asker_known: Whether questions about the user ("she", a name) are searched for as "I".
         request_words: Share of the weights of words that counts for a request.
         request_tokens: Share of the weights of tokens that counts for a request.
@@ -158,12 +153,12 @@ class Profile:
         reranker_depth: Number of best entries that the reranker reads.
         phrase_boost: Boost of texts that hold the question word for word.
         identifier_boost: Boost of texts that hold identifiers of the question (tickets, versions,
-            file names); also the weight of identifiers in the lexical route.
+            file names), and their weight in the lexical route.
         quoted: "should" boosts texts that hold the question's quotations, "must" returns no others.
         quoted_boost: Boost of texts that hold the question's quotations.
         one_per_exchange: Whether only the best part of a long exchange may be a hit.
-        max_per_session: Maximum number of hits of one session, 0 for no limit.
-        min_sessions: Number of first hits that are of different sessions, if there are so many.
+        max_per_session: Hits of one session at most; 0 for no limit.
+        min_sessions: First hits that are of different sessions, if there are so many.
 
     Raises:
         ConfigurationError: If a constant is of the wrong kind or out of range; names it.

@@ -12,23 +12,18 @@ from memsense import MemSense, Profile, acting_as
 INTRODUCTION = """\
 # Views and functions for debugging
 
-Everything that memsense stores can be queried from psql or any driver. The views and functions are
-in the schema `memsense`; each shows all tenants, so filter by `tenant`, `namespace` and
-`user_id`. Their columns are described in the database too: `\\d+ memsense.recall_explain`.
-
-The examples below ran on a small store: the user ada with three sessions and two recorded
-searches, the user ben with one session, and the user cleo with a fact that changed. Searches are
+The views and functions of the schema `memsense` show all tenants, so filter by `tenant`,
+`namespace` and `user_id`. `\\d+ memsense.recall_explain` describes the columns, too. Searches are
 recorded with `search(..., trace=True)`, `memsense search --trace`, or for a share of all searches
 by `MEMSENSE_TRACE_SAMPLE`.
 
-These columns are described here alone, others at the first view that has them:
-
+These columns are described here alone, for every view that has them; others at the first view:
 """
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A view or function, its purpose, and an example query, with its output or without."""
+    """A view or function, its purpose, and a query, which the page shows if it has its output."""
 
     name: str
     purpose: str
@@ -65,12 +60,12 @@ SHOWN = (
         "FROM memsense.recall_candidates\n"
         "WHERE question = 'Where did Ada move?'\n"
         "ORDER BY position\n"
-        "LIMIT 4;",
+        "LIMIT 2;",
         has_output=True,
     ),
     Shown(
         "trace_candidates",
-        "What does a trace hold? (A row of arrays for each search, shown as a row per candidate.)",
+        "What does a trace hold?",
         "SELECT position, chunk_id, routes, ranks, round(base_score::numeric, 4) AS base_score,\n"
         "       round(turn_support::numeric, 4) AS turn_support, dropped_by\n"
         "FROM memsense.trace_candidates\n"
@@ -90,7 +85,7 @@ SHOWN = (
     ),
     Shown(
         "recall_latency",
-        "Which phase takes the time? (The milliseconds themselves are left out here.)",
+        "Which phase takes the time?",
         "SELECT namespace, profile_name, searches, total_p95 >= total_p50 AS ordered,\n"
         "       recall_p50 > 0 AS measured\n"
         "FROM memsense.recall_latency\n"
@@ -279,15 +274,15 @@ def render(connection: psycopg.Connection[Any]) -> str:
     for shown in SHOWN:
         purpose, described = _comments(connection, shown.name)
         told += [f"## {shown.name}", "", f"**{shown.purpose}** {purpose}", ""]
-        told += [*_example(connection, shown), ""]
+        told += _example(connection, shown)
         lines = dict(zip(described, _columns(described), strict=True))
         own = [line for column, line in lines.items() if not {column, line} & known]
         told += [*own, ""] if own else []
-        named = [f"`{column}`" for column, line in lines.items() if line not in own]
-        told += [f"Also {', '.join(named)}.", ""]
+        named = [f"`{it}`" for it, line in lines.items() if line in known and it not in SHARED]
+        told += [f"Also {', '.join(named)}.", ""] if named else []
         known |= set(own)
     for shown in FUNCTIONS:
-        told += [f"## {shown.name}", "", shown.purpose, "", *_example(connection, shown), ""]
+        told += [f"## {shown.name}", "", shown.purpose, "", *_example(connection, shown)]
     return "\n".join(told)
 
 
@@ -311,8 +306,9 @@ def _example(connection: psycopg.Connection[Any], shown: Shown) -> list[str]:
     cursor = connection.execute(cast("LiteralString", shown.query))
     headings = [column.name for column in cursor.description or ()]
     rows = [[_cell(value) for value in row] for row in cursor]
-    query = ["```sql", shown.query, "```"]
-    return [*query, "", "```text", *_table(headings, rows), "```"] if shown.has_output else query
+    if not shown.has_output:  # the query has run, but the columns say enough to a reader
+        return []
+    return ["```sql", shown.query, "```", "", "```text", *_table(headings, rows), "```", ""]
 
 
 def _cell(value: object) -> str:

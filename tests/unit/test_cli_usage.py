@@ -127,9 +127,9 @@ def test_the_site_lists_the_routes_that_sql_recall_prints(
     assert call("sql", "recall") == 0
     printed = set(re.findall(r"%\(weight_(\w+)\)s::float8 AS weight", capsys.readouterr().out))
     page = (Path(__file__).parents[2] / "docs" / "how" / "index.md").read_text()
-    table = page.split("| route |")[1].split("\n\n")[0]
-    rows = [row for row in table.splitlines()[2:] if "optional" not in row]
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])} == printed
+    rows = [row for row in re.findall(r"^- `.*", page, re.MULTILINE) if "optional" not in row]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.partition(": ")[0])}
+    assert named == printed
     assert len(printed) == 8
     assert "Routes: eight ranked lists" in page
 

@@ -51,7 +51,7 @@ def test_every_page_stands_once_in_the_navigation() -> None:
 def test_a_decision_has_its_four_parts_and_its_row_in_the_index() -> None:
     index = (SITE / "decisions" / "index.md").read_text(encoding="utf-8")
     pages = [path for path in sorted((SITE / "decisions").glob("*.md")) if path.stem != "index"]
-    assert sorted(re.findall(r"^\| \[[^]]+\]\(([\w-]+)\.md\)", index, re.MULTILINE)) == [
+    assert sorted(re.findall(r"^- \[[^]]+\]\(([\w-]+)\.md\)", index, re.MULTILINE)) == [
         path.stem for path in pages
     ]
     for page in pages:
