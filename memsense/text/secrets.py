@@ -1082,11 +1082,18 @@ def redact(text: str, kinds: Collection[str] = KINDS) -> tuple[str, Counter[str]
                     if shape.kind in kinds and any(map(words_or_text.__contains__, shape.triggers)):
                         text = replace_in(text, shape)
     lowered = text.lower()
+    # A log has the same words in each line: a trigger is looked for among the different ones.
+    different = " ".join(set(words)).lower()
+
+    def holds(triggers: Collection[str]) -> bool:
+        phrases = [trigger for trigger in triggers if " " in trigger]
+        return any(map(different.__contains__, triggers)) or any(map(lowered.__contains__, phrases))
+
     for shape in ANY_LENGTH:
-        if shape.kind in kinds and any(map(lowered.__contains__, shape.triggers)):
+        if shape.kind in kinds and holds(shape.triggers):
             text = replace_in(text, shape)
     anchors = _ASCII_ANCHORS if text.isascii() else ANCHORS
-    if any(map(lowered.__contains__, anchors)):
+    if holds(anchors):
         text = _redact_named(text, anchors, kinds, counts)
     return text, counts
 
