@@ -5,6 +5,7 @@ import sys
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
-    from backports import zstd
+    # Of `backports` itself, which other packages share, there are no types.
+    import backports.zstd as zstd  # noqa: PLR0402
 
 __all__ = ["zstd"]
