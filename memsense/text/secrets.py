@@ -248,7 +248,8 @@ _KEYS_IN_TEXT: tuple[Shape, ...] = (
         "private-key",
         "PRIVATE KEY",
         r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?P<value>(?:[^-]|-(?!----))*+(?=-----END )"
+        # Not possessive: the `re` of Python 3.11.2 ends such a group too early.
+        r"(?P<value>[^-]*(?:-(?!----)[^-]*)*(?=-----END )"
         r"|(?:\s|\\[nr])*+(?:[A-Za-z0-9+/]{40,}+=*+(?:\s|\\[nr])*+)++)",
         lambda value: _LINE_RUN.search(value) is not None,
     ),
