@@ -295,13 +295,13 @@ def write_prompt(
         [it for it in lines if excluded.isdisjoint((it.chunk.chunk_id, *it.chunk.message_ids))]
         for lines in (rules, card)
     )
-    passages = [
+    every = [
         it for it in find_passages(sources, words, question) if exchange_key(it.chunk) not in hidden
     ]
     # What a message says may stand in the rules and the card already.
     texts = [it.text for it in (*rules, *card)]
-    quoted = {it.chunk.chunk_id for it in passages if _is_quoted(it.chunk.user_text, texts)}
-    passages = [it for it in passages if it.side != "user" or it.chunk.chunk_id not in quoted]
+    quoted = {it.chunk.chunk_id for it in every if _is_quoted(it.chunk.user_text, texts)}
+    passages = [it for it in every if it.side != "user" or it.chunk.chunk_id not in quoted]
     style = _Style(
         with_dates=with_dates,
         with_users=len({it.chunk.user_id for it in passages}) > 1,
@@ -318,14 +318,16 @@ def write_prompt(
     room = max_tokens - style.length(style.write([], card))
     chosen: dict[tuple[int, Side], _Quote] = {}
     headings: set[str] = set()
-    least_first = min(least_chance, LEAST_FIRST)
-    best = max((it.chance for it in passages), default=0.0)
+    best = max((it.chance for it in every), default=0.0)
     least_chance = max(least_chance, least_share * best)
+    # The card may have the answer already: what comes then is behind it.
+    is_answered = every[:1] != passages[:1]
+    least_first = least_chance if is_answered else min(least_chance, LEAST_FIRST)
     by_chunk = {it.chunk.chunk_id: it for it in reversed(passages) if it.side == "user"}
     for passage in passages:
         if passage.chance < (least_chance if chosen else least_first):
             break
-        if chosen and passage.nearness < least_near:
+        if (chosen or is_answered) and passage.nearness < least_near:
             continue
         # Two statements about one fact come together: the newer first, then the older one, which
         # is never alone.
@@ -348,7 +350,7 @@ def write_prompt(
             chosen |= {it.key: _Quote(it, it.short.text, it.short.cut) for it in group}
             headings |= titles.keys()
             room -= costs
-    if not chosen and passages and passages[0].chance >= least_first:
+    if not (chosen or is_answered) and passages and passages[0].chance >= least_first:
         # Not one fits: show as much of the best as there is room for.
         length = (room - style.count(style.heading(passages[0])) - 12) * CHARACTERS_PER_TOKEN
         if length >= LEAST_CUT:

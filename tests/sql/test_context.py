@@ -102,6 +102,13 @@ def test_what_a_rule_or_the_card_says_is_said_once(known: MemSense) -> None:
             assert context.count(sentence) == 1
 
 
+def test_what_the_card_answers_brings_no_unlikely_passage(known: MemSense) -> None:
+    for text in ("I am allergic to penicillin", "My sister Clara visits in June"):
+        known.add([{"role": "user", "content": text}], user_id="zoe", session_id=text)
+    context = known.context("Which medicine may I take?", user_id="zoe")
+    assert [line.text for line in context.lines] == ["I am allergic to penicillin"]
+
+
 def test_the_card_has_every_allergy_and_every_rule_and_a_repetition_once(known: MemSense) -> None:
     texts = (
         "I'm allergic to walnuts.",
