@@ -187,10 +187,7 @@ def assemble(
             max_tokens=min(LARGEST_CARD, int(CARD_SHARE * max_tokens)),
             count=make_counter(tokenizer),
         )
-    # What a time alone decides has other chances.
-    is_dated = result.analysis is not None and result.analysis.is_dated_alone
-    memories = MOST if is_dated else result.question["memories"]
-    least_chance = NEEDED / min(max(memories, FEWEST), MOST)
+    least_chance, least_share, least_near = _find_floors(result, silence)
     # What a chosen memory is to be read with may be no hit itself.
     known_ids = {chunk.chunk_id for source in sources for chunk in source.chunks}
     sources_of = {it: source for source in sources for it in (source.newer, source.older) if it}
@@ -221,11 +218,9 @@ def assemble(
         tokenizer=tokenizer,
         rules=standing,
         card=lines,
-        least_chance=least_chance if silence else 0.0,
-        least_near=min(NEAR / max(memories, 1), LEAST_NEAR) if silence and not is_dated else 0.0,
-        least_share=min(BEHIND / max(memories, 1), MOST_BEHIND)
-        if silence and not is_dated
-        else 0.0,
+        least_chance=least_chance,
+        least_share=least_share,
+        least_near=least_near,
         notes=notes,
     )
 
@@ -257,6 +252,20 @@ def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
         _list(listing, request, "oldest", FIRST_STATEMENTS),
     )
     return list({chunk.chunk_id: chunk for chunk in chain(*pages)}.values())
+
+
+def _find_floors(result: SearchResult, silence: float) -> tuple[float, float, float]:
+    """Return the least chance, share of the best chance, and nearness of a passage; 0 for none."""
+    if not silence:
+        return 0.0, 0.0, 0.0
+    if result.analysis is not None and result.analysis.is_dated_alone:
+        return NEEDED / MOST, 0.0, 0.0  # what a time alone decides has other chances
+    memories = max(result.question["memories"], 1)
+    return (
+        NEEDED / min(max(memories, FEWEST), MOST),
+        min(BEHIND / memories, MOST_BEHIND),
+        min(NEAR / memories, LEAST_NEAR),
+    )
 
 
 def _list(
