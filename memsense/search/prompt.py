@@ -407,8 +407,11 @@ def _finish(  # noqa: PLR0917 (one caller)
     omitted: dict[int, str] = {}
     for passage in passages:
         if passage.chunk.chunk_id not in chunk_ids:
-            is_unlikely = passage.chance < least_chance or passage.nearness < least_near
-            reason = f"chance {passage.chance:.1%}" if is_unlikely else "no room"
+            reason = "no room"
+            if passage.chance < least_chance:
+                reason = f"chance {passage.chance:.1%}"
+            elif passage.nearness < least_near:
+                reason = f"{passage.nearness:.0%} as near as the nearest"
             omitted.setdefault(passage.chunk.chunk_id, reason)
     lines = [
         PromptLine(

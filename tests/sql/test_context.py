@@ -107,6 +107,8 @@ def test_what_the_card_answers_brings_no_unlikely_passage(known: MemSense) -> No
         known.add([{"role": "user", "content": text}], user_id="zoe", session_id=text)
     context = known.context("Which medicine may I take?", user_id="zoe")
     assert [line.text for line in context.lines] == ["I am allergic to penicillin"]
+    [reason] = context.omitted.values()
+    assert reason.endswith("as near as the nearest")
 
 
 def test_the_card_has_every_allergy_and_every_rule_and_a_repetition_once(known: MemSense) -> None:
